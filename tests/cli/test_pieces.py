@@ -156,7 +156,7 @@ WRONG = {
         shape: (f"tent.json --shape {shape}", "--shape needs positive integers, as in 3,32,32")
         for shape in ("0,3", ",")
     },
-    "five inputs": ("wide.json", "the model has 5 inputs, a table needs 1 or 2; --maximum and"),
+    "five inputs": ("wide.json", "the model has 5 inputs; pieces can be listed for 1 or 2. Use --maximum for"),
     "no file": ("none", "none: No such file or directory; give the file of a network"),
     "a folder": (".", "is a folder, a device or a pipe; give the file of a model"),
     "another format": ("text", "has no known format"),

@@ -101,7 +101,11 @@ WRONG = {
     "no property": (("net.json", "none.vnnlib"), "none.vnnlib: No such file or directory; give a .vnnlib file"),
     "another file": (("holds.vnnlib", "holds.vnnlib"), "holds.vnnlib has no known format"),
     "no formula": (("net.json", "net.json"), "net.json is not a property in VNN-LIB 1.0"),
-    "other outputs": (("net.json", "other.vnnlib"), "do not fit: the property is of 1 inputs and 2 outputs"),
+    "swapped": (
+        ("p.vnnlib.gz", "net.json"),
+        "the network comes first: plunit prove net.json p.vnnlib.gz",
+    ),
+    "other outputs": (("net.json", "other.vnnlib"), "do not fit: the property has 1 input and 2 outputs"),
     "no network at all": (("holds.vnnlib",), "give a network and a property, or a property and --network"),
     "a name for 1.0": (("holds.vnnlib", "--network", "f=net.json"), "VNN-LIB 1.0 names no networks; give NET"),
     "a network without a name": (("holds.vnnlib", "--network", "net.json"), "--network net.json must be NAME=NET"),

@@ -204,7 +204,7 @@ def test_dates_and_numbers_with_units_are_no_names_of_groups(tmp_path, form, pla
 AS_THEY_ARE = {
     "a slip in numbers": (text_of({5: "3,tall,4"}), ["line 5, column 'b': 'tall' is not a number"]),
     "infinite": (text_of({5: "3,inf,4", 6: "x,1,2", 7: "y,1,3"}), ["line 5, column 'b': 'inf' is infinite"]),
-    "a target of text": (text_of({n: f"{n},1,red" for n in range(2, 14)}), ["column 'c': 'red'", "another target"]),
+    "a target of text": (text_of({n: f"{n},1,red" for n in range(2, 14)}), ["the target 'c' is text", "PLUClassifier"]),
     "too few fields": (text_of({n: f"red,{n},{n}" for n in range(2, 12)} | {12: "1,2"}), ["line 12: 2 fields"]),
     "no target": (text_of({n: f"{n},1,NA" for n in range(2, 8)}), ["has 6 rows", "At least 10"]),
     "names of rows": ("a,b\n" + "".join(f"row {n},{n}\n" for n in range(12)), ["no input column is left"]),

@@ -16,6 +16,7 @@ from commands import PROGRAM, SHORT, fit
 from compilers import compile_c
 
 from plunit import pieces
+from plunit.expressions import SupError
 from plunit.expressions.expression import FUNCTIONS
 
 pytest.importorskip("typer")
@@ -38,7 +39,7 @@ def test_a_function_within_an_error_has_the_fewest_pieces(sine):
     curve = pieces.load_json(folder / "sine.json")
     x = np.linspace(-3, 3, 100_001)
     assert np.abs(curve(x)[:, 0] - np.sin(x)).max() <= 0.02
-    found = re.search(r"the fewest pieces within the error: (\d+) pieces, largest error .* at most ([\d.]+)", out)
+    found = re.search(r"the fewest pieces within the error: (\d+) pieces, largest error found .* at most ([\d.]+)", out)
     assert int(found[1]) == curve.pieces
     assert float(found[2]) <= 0.02
     dense = pieces.Curve(
@@ -55,7 +56,7 @@ def test_all_files_are_written_and_say_what_they_are(sine):
     assert "saved sine.h, the curve of " in out
     assert (folder / "sine.png").read_bytes().startswith(b"\x89PNG")
     header = (folder / "sine.h").read_text()
-    said = re.match(r"/\* f = sin\(x\): largest error [\d.]+, at most ([\d.]+) \(proved", header)
+    said = re.match(r"/\* f = sin\(x\): largest error found [\d.]+; proved: at most (\d\.\d+)\.", header)
     assert float(said[1]) <= 0.02
     assert "sine(double x" in header
     page = (folder / "fit.html").read_text()
@@ -109,9 +110,24 @@ def test_the_header_is_the_network_of_a_function_of_two_variables(tmp_path):
     grid = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
     error = np.abs(net(grid)[:, 0] - grid[:, 0] * grid[:, 1]).max()
     told, most = map(
-        float, re.search(r"largest error ([\d.]+) at x = \S+, y = \S+, at most ([\d.]+) \(proved", out).groups()
+        float, re.search(r"largest error found ([\d.]+) at x = \S+, y = \S+; proved: at most ([\d.]+)", out).groups()
     )
     assert 0.3 * told < error <= told * 1.001 <= most * 1.001 < told * 1.01
+
+
+def test_a_name_that_c_has_taken_becomes_network_and_is_said(tmp_path):
+    files = ["double.h", "3d-model.h", "exp.h", "my-f.h", "f.h"]
+    code, out, err = fit(tmp_path, "x*y", *SHORT, *(part for name in files for part in ("--save", name)))
+    assert code == 0, err
+    calls = re.findall(r"^saved (\S+), the network(?:; call (\w+)\(x, y\))?$", out, re.MULTILINE)
+    assert calls == list(zip(files, ["network", "network", "network", "my_f", ""], strict=True))
+    program = (
+        '#include <math.h>\n#include "exp.h"\nint main(void) { double x[2] = {1, 2}, y[1]; network(x, y); return 0; }\n'
+    )
+    compile_c(program, tmp_path, flags=[f"-I{tmp_path}"])
+    header = (tmp_path / "f.h").read_text()
+    assert header.startswith("/* y[0] approximates f = x*y.\n")
+    assert "\n   x[1] = the formula's y, in [-6.0, 6.0] */\n" in header
 
 
 def test_a_smooth_network_has_no_bound_and_the_reason_is_said(tmp_path):
@@ -129,7 +145,7 @@ def test_an_error_of_two_variables_is_proved_and_stays_so_in_fixed_point(tmp_pat
     network_, program, total = (
         float(re.search(words, header)[1])
         for words in (
-            r"against this formula \(proved\): largest error \S+ at x = \S+, y = \S+, at most (\S+) \(proved",
+            r"against this formula: largest error found \S+ at x = \S+, y = \S+; proved: at most (\S+)\. ",
             r"the values differ from the network in exact arithmetic by at most (\S+)",
             r"Against the formula above: at most (\S+), the sum of both bounds",
         )
@@ -145,10 +161,18 @@ def test_an_error_of_two_variables_is_proved_and_stays_so_in_fixed_point(tmp_pat
 def test_an_error_that_is_not_reached_leaves_the_best_with_its_bound_and_the_reason(tmp_path):
     wanted = ["x*y*z", "--error", "1e-9", "--hidden", "4", "--starts", "4", "--save", "f.h"]
     code, out, err = fit(tmp_path, *wanted)
-    assert code == 0, err
-    assert "NOT proved to be within 1e-09; proved errors of what was tried: 4 units " in out
+    assert code == 30, err
+    bound = re.search(r"NOT proved to be within 1e-09; proved errors of what was tried: 4 units (\S+)", out)[1]
     assert "allow a larger error" in out
-    assert (tmp_path / "f.h").exists()
+    assert f"   Asked for: within 1e-09. NOT proved; the bound is {bound}.\n" in (tmp_path / "f.h").read_text()
+
+
+def test_a_curve_without_a_bound_is_not_within_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("plunit.expressions.sup_error", lambda *_, **__: SupError(0.001, (), None, 0, "no reason"))
+    code, out, err = fit(tmp_path, "sin(x)", "--error", "0.1", *SHORT, "--save", "f.h")
+    assert code == 30, err
+    assert "NOT proved to be within 0.1\nthe best is kept; allow a larger error, or take a smaller range\n" in out
+    assert "   Asked for: within 0.1. NOT proved; there is no bound. */" in (tmp_path / "f.h").read_text()
 
 
 def test_the_header_of_a_table_says_what_was_seen(tables, tmp_path):
@@ -157,7 +181,9 @@ def test_the_header_of_a_table_says_what_was_seen(tables, tmp_path):
     assert code == 0, err
     seen = re.search(r"the largest error on those rows is (\S+) \(seen, no bound\)", out)[1]
     header = " ".join((tmp_path / "f.h").read_text().split())
-    assert f"largest error on the others {seen} (seen, no bound)." in header
+    rmse = re.search(r"root mean square error on unseen rows (\S+) \(one split\)", out)[1]
+    tested = "Tested by fitting to four fifths of the rows, once: on the other rows"
+    assert f"{tested} root mean square error {rmse}, largest error {seen} (seen, no bound)." in header
     assert "This does not bound the distance to a formula or data that were fitted." in header
 
 
@@ -166,7 +192,7 @@ def test_a_table_of_one_input_finds_its_segments(tables, tmp_path):
     assert code == 0, err
     assert "y = f(x), 300 rows: the best network of 32 starts" in out
     assert re.search(r"the best curve through the rows: 3 pieces, root mean square error 0\.0[45]", out)
-    assert re.search(r"on rows not seen in training 0\.0\d+ \(2 splits, too few for an interval\)", out)
+    assert re.search(r"root mean square error on unseen rows 0\.0\d+ \(2 splits, too few for an interval\)", out)
 
 
 @pytest.mark.parametrize("pieces_", ["2", "5"])
@@ -190,7 +216,7 @@ def test_inputs_and_the_mean_of_several_networks(tables, tmp_path):
     code, out, err = fit(tmp_path, table, *wanted)
     assert code == 0, err
     assert "z = f(a, b, c), 300 rows: the mean of the 4 best networks of 32 starts, 16 x 16 plu units" in out
-    assert "not seen" not in out
+    assert "unseen" not in out
     assert (tmp_path / "m.h").exists()
 
 
@@ -299,7 +325,16 @@ REFUSED = {
     "inputs": (["{one}", "--target", "y", "--inputs", " , "], "--inputs must name columns"),
     "ending": (["x", "--save", "model.xyz"], "model.xyz must end in one of .h"),
     "folder": (["x", "--save", "none/model.h"], "there is no folder none; make it first"),
-    "csv of two": (["x*y", "--save", "f.csv"], "f.csv: the number of inputs is 2, and .csv takes 1"),
+    "csv of two": (["x*y", "--save", "f.csv"], "f.csv: the number of inputs is 2 (x, y), and .csv takes 1; .h"),
+    "csv of gaps": (
+        ["{mixed}", "--target", "price", "--inputs", "temp", "--save", "f.csv"],
+        "is 2 (temp, temp is missing), and .csv takes 1; .h, .onnx and .json take any number; or drop rows",
+    ),
+    "text to learn": (
+        ["{mixed}", "--target", "colour"],
+        ": the target 'colour' is text, and a target must hold numbers. Choose another, or for classes use "
+        "plunit.sklearn.PLUClassifier.",
+    ),
     "file of tanh": (
         ["x", "--activation", "tanh", "--save", "f.h"],
         "a file of the model needs a piecewise-linear activation",
@@ -349,7 +384,7 @@ def test_a_curve_that_cannot_be_found_and_is_not_asked_for_is_left_out(tmp_path,
     ("text", "read"),
     [
         ("2x", ["2*x, 2,000 points", "Read as 2*x", "1 piece, largest error"]),
-        ("-x", ["-x, 2,000 points", "1 piece, largest error", "on validation points"]),
+        ("-x", ["-x, 2,000 points", "1 piece, largest error", "validation error of the best starts (mean"]),
         ("sinx - ab + a - b", ["function write sin(x)\n", "ab is one variable; for a product write a*b\n"]),
         ("e*x^2", ["e*x**2, 2,000 points", "Read as e*x**2", "e is the number 2.71828"]),
     ],
@@ -387,7 +422,7 @@ def test_names_and_texts_are_no_formulas_and_no_commands(tmp_path):
     code, out, err = fit(tmp_path, "odd.csv", "--target", "-1", *SHORT, "--save", "m.json", "--save", "m.h")
     assert code == 0, err
     assert r"\x1b[31m<b>y" in out
-    assert "[red]*/ is text with 4 values" in err
+    assert (out + err).count("[red]*/ is text with 4 values; where it is another, all of its inputs are 0") == 1
     content = out + err + "".join(path.read_text() for path in tmp_path.iterdir() if path.suffix != ".csv")
     assert "\x1b" not in content
     values = ["*/ #error", "<i>", "[bold]$x_{$", r"\x1b[2J"]

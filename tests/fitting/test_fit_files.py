@@ -57,7 +57,9 @@ def test_missing_packages_are_named_before_training(tmp_path, monkeypatch, packa
 def by_hand(header, rows):
     """Return inputs of the C function as its comment says, and nothing else; rows are dicts of text."""
     names = re.findall(r"^   x\[\d+\] = (.*?)(?: \*/)?$", header, re.MULTILINE)
-    fills = dict(re.findall(r"^   (\w+) is (\S+) where it is missing$", header, re.MULTILINE))
+    fills = dict(
+        re.findall(r"^   where (\w+) is missing: x\[0\] = (\S+) and x\[1\] = 1, otherwise x\[1\]", header, re.M)
+    )
 
     def value(row, name):
         column, _, wanted = name.partition(" is ")
@@ -100,7 +102,7 @@ def test_a_picture_of_an_indicator_has_two_groups(tables, tmp_path, inputs, draw
     assert code == 0, err
     page = (tmp_path / "fit.html").read_text()
     assert f"<!-- {'temp is missing: ' * (inputs == 'temp')}{drawn} -->" in page
-    assert ("polygons" in page, "where it is missing" in page) == (False, inputs == "temp")
+    assert ("polygons" in page, "where temp is missing" in page) == (False, inputs == "temp")
 
 
 WITHOUT_TORCH = """

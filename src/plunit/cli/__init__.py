@@ -15,6 +15,9 @@ import sys
 _EXTRAS = {"play": "play", **dict.fromkeys(("fit", "pieces", "prove"), "fit")}
 """The extra that a command needs, if it is not `lab`."""
 
+NOT_SHOWN = 30
+"""The exit code if what was asked for is not proved: of `prove` without an answer, of `fit` beyond its --error."""
+
 _STORING = ("reproduce", "run", "compare")
 _KEPT = "; finished work is stored; the same command continues from there"
 

@@ -17,7 +17,7 @@ from plunit.base.errors import UserError, shown
 from plunit.base.fields import known
 from plunit.base.files import ending
 from plunit.base.progress import bars
-from plunit.cli import Stopped
+from plunit.cli import NOT_SHOWN, Stopped
 from plunit.ensemble.nonlinearities import ACTIVATIONS
 
 if TYPE_CHECKING:
@@ -95,11 +95,13 @@ def fit_(
         ),
     ] = None,
 ) -> None:
-    """Fit a small network to a table or a function, and print the exact function that it computes.
+    """Fit a small network to a table or a function, say how good it is, and write it as C, ONNX or JSON.
 
     Trains many random starts and keeps the best. With --pieces or --error and one input, the files hold a curve with at
     most that many pieces, or with the fewest. The largest error against a function of up to four variables is proved.
     Files that you name are overwritten. Press Ctrl-C to stop early and keep the best network so far.
+
+    Exit code 30: the files are written, but not proved to be within --error. 2: invalid options or table. 130: Ctrl-C.
     """
     console, widths = Console(stderr=True), _widths(hidden)
     known("activation", activation, ACTIVATIONS)
@@ -140,6 +142,8 @@ def fit_(
         raise Stopped("stopped while files were written; run the command again for those that are missing") from None
     finally:
         print(*lines, sep="\n")
+    if found.missed:
+        raise typer.Exit(NOT_SHOWN)
 
 
 def _problem(

@@ -19,8 +19,9 @@ from plunit import pieces
 from plunit.base.errors import UserError, shown
 from plunit.base.files import save_whole
 from plunit.base.progress import bars
+from plunit.cli import NOT_SHOWN
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
-from plunit.pieces.formats.exporter import EXPORTERS, check_ending
+from plunit.pieces.formats.exporter import EXPORTERS, call_note, check_ending
 from plunit.pieces.formats.vnnlib import is_specification
 from plunit.pieces.limits import Progress, many
 
@@ -28,7 +29,7 @@ ROWS = 40
 DEFAULT = f"{-math.tau} {math.tau}"
 
 WORDS = {"proved": "unsat", "refuted": "sat", "undecided": "unknown"}
-CODES = {"proved": 0, "refuted": 10, "undecided": 30}
+CODES = {"proved": 0, "refuted": 10, "undecided": NOT_SHOWN}
 """Exit codes. 10 is what SAT solvers say for sat; their 20 is unsat, and so it is not used for anything else."""
 
 _GIVE_NETWORK, _GIVE_PROPERTY = "give the file of a network", "give a .vnnlib file"
@@ -85,7 +86,8 @@ def pieces_of(
     domain = domain_of(net, chosen)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
-            f"the model has {net.inputs} inputs, a table needs 1 or 2; --maximum and --save take any number"
+            f"the model has {net.inputs} inputs; pieces can be listed for 1 or 2. Use --maximum for a proved maximum, "
+            "--save to export, or plunit.pieces.along and plane for a cut."
         )
     if save is not None:
         with _one_line("choose another place with --save"):
@@ -97,7 +99,7 @@ def pieces_of(
     if box is None:
         found.append(f"box: [{-math.tau:.6g}, {math.tau:.6g}] for every input, by default; choose another with --box")
     if save is not None:
-        found.append(f"saved as {save}")
+        found.append(f"saved as {save}{call_note(save)}")
     print(*found, sep="\n")
 
 
@@ -224,6 +226,10 @@ def prove_(
     named = dict(_named(text) for text in network or ())
     if len(nets) != (0 if named else 1) or len(named) != len(network or ()):
         raise UserError("give a network and a property, or a property and --network NAME=NET once for each network")
+    if nets and _is_property(nets[0]) and not _is_property(formula):
+        raise UserError(
+            f"{shown(nets[0])} is a property; the network comes first: plunit prove {shown(formula)} {shown(nets[0])}"
+        )
     read = [*nets, *named.values(), formula]
     for path in read:  # before packages are imported that read them
         with _one_line(_GIVE_PROPERTY if path is formula else _GIVE_NETWORK):
@@ -240,6 +246,10 @@ def prove_(
     if witness is not None:
         save_whole(witness, "\n".join(lines) + "\n")
     raise typer.Exit(CODES[verdict.status])
+
+
+def _is_property(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith(".vnnlib")
 
 
 def _named(text: str) -> tuple[str, Path]:

@@ -168,9 +168,14 @@ class CsvTable:
         try:
             return list(self.numbers(columns)[0].T)
         except TableFault:
-            texts = self._texts(self._of_text(columns[:-1]))
+            texts = self._texts(self._of_text(columns))
             if not texts:
                 raise
+            if columns[-1] in texts:
+                raise TableFault(
+                    f": the target {quoted(self.names[columns[-1]])} is text, and a target must hold numbers. "
+                    "Choose another, or for classes use plunit.sklearn.PLUClassifier."
+                ) from None
         rest = [column for column in columns if column not in texts]
         found: dict[int, Any] = dict(zip(rest, self.numbers(rest)[0].T, strict=True)) | texts
         return [found[column] for column in columns]

@@ -44,9 +44,9 @@ def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
         f"{hidden} {settings.activation} units",
         *problem.notes,
         *_errors(problem, found),
-        *_tried(settings, found),
         *_pieces(settings, found),
-        f"the best starts: {_winners(found, 'rows' if is_table else 'points')}",
+        *_tried(found),
+        f"validation error of the best starts (mean square / variance): {_winners(found)}",
     ]
     return [*lines, "stopped before the end: this is the best so far"] if found.stopped else lines
 
@@ -59,7 +59,9 @@ def _errors(problem: Problem, found: Found) -> list[str]:
         n = len(found.tests)
         few = "one split" if n == 1 else f"{n} splits, too few for an interval"
         about = f" +- {half:.2g} (95 % interval of the mean over {n} splits)" if n > 2 else f" ({few})"
-        lines.append(f"on rows not seen in training {mean:.4g}{about}, {_share(mean, size)} of the standard deviation")
+        lines.append(
+            f"root mean square error on unseen rows {mean:.4g}{about}, {_share(mean, size)} of the standard deviation"
+        )
         lines.append(f"the largest error on those rows is {found.seen:.4g} (seen, no bound)")
     if largest := found.largest:
         lines.append(f"largest error {_largest(problem, largest)}")
@@ -85,8 +87,8 @@ def _error(value: float, bound: float | None, note: str, place: str = "", *, sam
     because = f"; {note}" if note else ""
     if bound is not None:
         at = f" at {place}" if place else ""
-        return f"{value:.4g}{at}, at most {up(bound)} (proved){because}"
-    return f"{value:.4g} on {f'{SAMPLES:,} random' if sampled else 'the'} points; no bound{because}"
+        return f"found {value:.4g}{at}; proved: at most {up(bound)}{because}"
+    return f"found {value:.4g} on {f'{SAMPLES:,} random' if sampled else 'the'} points; no bound{because}"
 
 
 def _largest(problem: Problem, found: SupError) -> str:
@@ -95,19 +97,21 @@ def _largest(problem: Problem, found: SupError) -> str:
     return _error(found.value, found.bound, found.note, place, sampled=not found.x)
 
 
-def _tried(settings: FitSettings, found: Found) -> list[str]:
-    """Return which of the networks that were tried for an error are within it."""
-    if settings.error is None or not found.tried:
+def _tried(found: Found) -> list[str]:
+    """Return whether an error that was asked for is proved, and the bounds of the networks that were tried for it."""
+    if not (found.tried or found.missed):
         return []
     bounds = (up(bound) if bound < math.inf else "no bound" for _, bound in found.tried)
     tried = [
         f"{' x '.join(map(str, shape))} units {bound}" for (shape, _), bound in zip(found.tried, bounds, strict=True)
     ]
-    if found.proved <= settings.error:
-        return [f"proved to be within {settings.error:g}; proved errors of what was tried: {', '.join(tried)}"]
+    bounds_of_all = f"; proved errors of what was tried: {', '.join(tried)}" if tried else ""
+    if not found.missed:
+        return [f"proved to be within {found.asked:g}{bounds_of_all}"]
+    remedy = "more starts, a larger network or a smaller range" if tried else "a smaller range"
     return [
-        f"NOT proved to be within {settings.error:g}; proved errors of what was tried: {', '.join(tried)}",
-        "the best of them is kept; allow a larger error, or take more starts, a larger network or a smaller range",
+        f"NOT proved to be within {found.asked:g}{bounds_of_all}",
+        f"the best is kept; allow a larger error, or take {remedy}",
     ]
 
 
@@ -137,12 +141,10 @@ def pieces(count: int, kind: str = "") -> str:
     return f"{count} {kind}piece{'s' * (count != 1)}"
 
 
-def _winners(found: Found, points: str) -> str:
+def _winners(found: Found) -> str:
     table = found.model.candidates_
-    losses = [f"no. {start} ({loss:.3g})" for start, loss in zip(table["start"], table["validation_loss"], strict=True)]
-    middle = float(np.median(table["validation_loss"]))
-    unit = f"mean square error on validation {points}, in units of the variance"
-    return f"{', '.join(losses[:WINNERS])}; the median of all {middle:.3g} ({unit})"
+    losses = [f"{loss:.3g} (no. {start})" for start, loss in zip(table["start"], table["validation_loss"], strict=True)]
+    return f"{', '.join(losses[:WINNERS])}; median {float(np.median(table['validation_loss'])):.3g}"
 
 
 def _share(error: float, size: float) -> str:
@@ -189,13 +191,13 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
     if files.plot is not None and ending(files.plot) not in PLOTS:
         raise UserError(f"{shown(files.plot)} must end in one of {' '.join(PLOTS)}")
     for path in files.models:
-        _check_model(path, len(problem.inputs), activation)
+        _check_model(path, problem, activation)
     needed = ["matplotlib", "jinja2", *(["onnx"] if ".onnx" in map(ending, files.models) else [])]
     if missing := [name for name in needed if not is_installed(name)]:
         raise UserError(f"not installed, and needed to write these files: {' '.join(missing)}; {install(*missing)}")
 
 
-def _check_model(path: Path, inputs: int, activation: str) -> None:
+def _check_model(path: Path, problem: Problem, activation: str) -> None:
     from plunit.pieces.formats.exporter import EXPORTERS
 
     if ending(path) not in EXPORTERS:
@@ -204,10 +206,12 @@ def _check_model(path: Path, inputs: int, activation: str) -> None:
         raise UserError(
             f"a file of the model needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}"
         )
-    if EXPORTERS[ending(path)].only_curves and inputs != 1:
+    if EXPORTERS[ending(path)].only_curves and (count := len(problem.inputs)) != 1:
+        listed = ", ".join(problem.inputs[:8]) + (", ..." if count > 8 else "")
+        is_flagged = problem.inputs[1:] == (f"{problem.inputs[0]} is missing",)
         raise UserError(
-            f"{shown(path)}: the number of inputs is {inputs}, and {path.suffix} takes 1; .h, .onnx and .json take any "
-            "number"
+            f"{shown(path)}: the number of inputs is {count} ({listed}), and {path.suffix} takes 1; .h, .onnx and "
+            f".json take any number{'; or drop rows with missing values' * is_flagged}"
         )
 
 
@@ -215,8 +219,10 @@ def write_files(
     files: OutputFiles, problem: Problem, found: Found, lines: Sequence[str], command: str
 ) -> Iterator[str]:
     """Write the models, the picture and the page with these lines; yield a line for each file that is there."""
+    from plunit.pieces.formats.exporter import call_note
+
     for path in files.models:
-        yield f"saved {shown(path)}, {_save_model(path, problem, found, few=files.few)}"
+        yield f"saved {shown(path)}, {_save_model(path, problem, found, few=files.few)}{call_note(path)}"
     figure = drawn(problem, found)
     if (plot := files.plot) is not None:
         save_whole(plot, _bytes(figure, ending(plot).removeprefix("."), 150))
@@ -238,7 +244,10 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
     is_c, curve = ending(path) == ".h", found.reduced if few else None
     names = problem.inputs if curve is None or problem.expression is None else ()
     about = _about_network(problem, found) if curve is None else _about_curve(problem, curve)
-    labels: dict[str, Any] = {"names": names, "about": "\n".join([about, *problem.notes])}
+    bound = found.proved if curve is None else math.inf if curve.bound is None else curve.bound
+    known_to_be = f"the bound is {up(bound)}" if bound < math.inf else "there is no bound"
+    missed = [f"Asked for: within {found.asked:g}. NOT proved; {known_to_be}."] if found.missed else []
+    labels: dict[str, Any] = {"names": names, "about": "\n".join([about, *missed, *problem.notes])}
     function: Any = found.model.network_ if curve is None else curve.curve
     content = "the network" if curve is None else f"the curve of {pieces(curve.curve.pieces)}"
     box = problem.box.tolist() if curve is None else None
@@ -251,6 +260,11 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
             None,
             f"the network with weights of {found.fixed.network.bits} bits",
         )
+    if problem.expression is not None:  # x and y may be names in the formula, too
+        labels["names"] = [
+            f"the formula's {name}, in [{low!r}, {high!r}]"
+            for name, (low, high) in zip(names, problem.box.tolist(), strict=False)
+        ]
     known = found.largest if curve is None else curve
     save_c(function, path, c_name(path), box=box, **labels, fitted=known.bound if known else None)
     return content
@@ -259,13 +273,15 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
 def _about_network(problem: Problem, found: Found) -> str:
     """Return what is known of the network against the function or the rows, apart from what C makes of it."""
     if (largest := found.largest) is None:
-        about, seen = "Networks fitted likewise to four fifths of the rows: largest error on the others", found.seen
-        if math.isnan(seen):
-            about, seen = "The network against its training rows: largest error", _largest_on_rows(problem, found)
-        return f"y[0] = {problem.target} of {problem.title}.\n{about} {seen:.4g} (seen, no bound)."
-    known = _largest(problem, largest)
-    proved = "proved" if largest.bound is not None else "not proved"
-    return f"f = {problem.title}.\nThe network against this formula ({proved}): largest error {known}."
+        about, rmse, seen = "The network against its training rows:", found.rmse, _largest_on_rows(problem, found)
+        if n := len(found.tests):
+            times = "once" if n == 1 else f"{n} times"
+            about = f"Tested by fitting to four fifths of the rows, {times}: on the other rows"
+            rmse, seen = float(np.mean(found.tests)), found.seen
+        errors = f"root mean square error {rmse:.4g}, largest error {seen:.4g} (seen, no bound)"
+        return f"y[0] = {problem.target} of {problem.title}.\n{about}\n{errors}."
+    about = f"y[0] approximates f = {problem.title}.\nThe network against this formula:"
+    return f"{about} largest error {_largest(problem, largest)}."
 
 
 def _largest_on_rows(problem: Problem, found: Found) -> float:

@@ -106,8 +106,6 @@ def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_m
             f"{shown(path)}: two inputs would be named {shown(twice[0])!r}, because text and missing values become "
             "inputs with such names; rename that column or value"
         )
-    for line in notes:
-        say(f"{shown(path)}: {line}")
     problem = _of_rows(path, encoded, table.y, names, table.target)
     return problem._replace(raw=x, columns=tuple(map(shown, table.inputs)), encoder=encoder, notes=tuple(notes))
 
@@ -147,13 +145,18 @@ def _described(encoder: Any, numbers: list[str], texts: list[str]) -> tuple[list
     if numbers:
         fill = encoder.named_transformers_["numbers"]
         for at in fill.indicator_.features_:
+            flag, median = f"x[{len(names)}]", float(fill.statistics_[at])
             names.append(f"{numbers[at]} is missing")
-            lines.append(f"{numbers[at]} is {float(fill.statistics_[at])!r} where it is missing")
+            lines.append(f"where {numbers[at]} is missing: x[{at}] = {median!r} and {flag} = 1, otherwise {flag} = 0")
     if texts:
         indicate = encoder.named_transformers_["texts"]
         names += indicate.get_feature_names_out(texts).tolist()
         for text, values, rare in zip(texts, indicate.categories_, indicate.infrequent_categories_, strict=True):
-            known = "" if rare is None else f": the {len(values) - len(rare)} most frequent, and other for the rest"
+            known = "; where it is another, all of its inputs are 0"
+            if rare is not None:
+                known = f": the {len(values) - len(rare)} most frequent, and other for all the rest"
+            elif len(values) == 2:  # the encoder drops the first
+                known = f"; another counts as {OTHER.get(values[0], values[0])}"
             lines.append(f"{text} is text with {len(values)} values{known}")
     return names, [*map(shown, lines), 'an input "... is ..." is 1 where that is so, else 0']
 

@@ -110,6 +110,7 @@ class Found:
         seen: the largest error on test rows, NaN without any.
         largest: the largest error against the function, with its bound for up to four inputs; None for a table.
         fixed: the network in fixed point, if asked for.
+        asked: the error that was asked for, if any.
         tried: for an error that is asked for, the hidden layers that were tried and the proved error of each.
         reduced: the curve with fewer pieces, for one input.
         missing: why there is no such curve, if it could not be found and was not asked for.
@@ -122,6 +123,7 @@ class Found:
     seen: float = math.nan
     largest: SupError | None = None
     fixed: Fixed | None = None
+    asked: float | None = None
     tried: tuple[tuple[tuple[int, ...], float], ...] = ()
     reduced: Reduced | None = None
     missing: str = ""
@@ -134,6 +136,15 @@ class Found:
             return math.inf
         rounding = 0.0 if self.fixed is None else self.fixed.bound
         return float(np.nextafter(self.largest.bound + rounding, math.inf))
+
+    @property
+    def missed(self) -> bool:
+        """Whether an error against a function was asked for, and what is written is not proved to be within it."""
+        if self.asked is None:
+            return False
+        if (few := self.reduced) is not None:
+            return few.of == "f" and (few.bound is None or few.bound > self.asked)
+        return self.proved > self.asked
 
     def interval(self) -> tuple[float, float]:
         """Return mean and half the width of the 95 % interval of the errors on test rows."""
@@ -182,7 +193,7 @@ def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what
             raise
         missing = str(error)
     found = _judged(problem, settings, model, stop)
-    return replace(found, tests=tests, seen=seen, reduced=few, missing=missing)
+    return replace(found, tests=tests, seen=seen, asked=settings.error, reduced=few, missing=missing)
 
 
 def _judged(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _Stop) -> Found:
@@ -219,7 +230,7 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
         if found.proved <= error or stop.asked:
             break
     assert best is not None
-    return replace(best, tried=tuple(tried), stopped=stop.asked)
+    return replace(best, asked=error, tried=tuple(tried), stopped=stop.asked)
 
 
 def _finish(problem: Problem, shape: tuple[int, ...]) -> int | str:

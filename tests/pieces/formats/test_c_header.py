@@ -209,11 +209,21 @@ def test_integers_of_every_size(name, bits, language, tmp_path):
     np.testing.assert_array_equal(found, fixed.integers(q))
 
 
-def test_the_header_states_formats_and_bound(tmp_path):
-    fixed = quantized("mixed 0", 8)
+@pytest.mark.parametrize("name", ["mixed 0", "far box"])
+def test_the_header_states_formats_and_bound(name, tmp_path):
+    fixed = quantized(name, 8)
     save_c(fixed, tmp_path / "f.h", "f")
     text = (tmp_path / "f.h").read_text()
     assert all(line in text for line in fixed.formats)
+    x = points_beyond(fixed, 100)[:100].clip(*fixed.box.T)
+    made = re.findall(r"^   q\[(\w+)\] = round\((.*)\)", text, re.M)
+    assert made
+    for at, moved in made:
+        for i in range(fixed.net.inputs) if at == "i" else [int(at)]:
+            q = np.rint(eval(moved.replace(f"x[{at}]", "given").replace("^", ".0**"), {"given": x[:, i]}))
+            np.testing.assert_array_equal(q, fixed.rounded(x)[:, i])
+    unit = float(eval(re.search(r"^   y\[\w\] = r\[\w\] \* (2\^-?\d+)", text, re.M)[1].replace("^", ".0**")))
+    np.testing.assert_array_equal(unit * fixed.integers(fixed.rounded(x)), fixed(x))
     assert error_bound(fixed)[0] <= stated(tmp_path / "f.h")[0] <= 1.01 * error_bound(fixed)[0]
 
 

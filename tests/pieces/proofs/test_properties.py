@@ -46,7 +46,18 @@ WRONG = {
     "an open side": (lambda: Property.never([(0, np.inf)], [([[1.0]], [0.0])]), "a box must be finite, got inf"),
     "no pairs": (lambda: Property.never([0, 1], [([[1.0]], [0.0])]), r"a pair \(low, high\) for each input, got"),
     "no numbers": (lambda: Property.never([("a", 1)], [([[1.0]], [0.0])]), "must be an array of numbers"),
-    "limits that do not fit": (lambda: Condition([[1.0]], [0.0, 1.0]), r"rows \[m, n\] and limits \[m\], got \(1, 1\)"),
+    "limits that do not fit": (
+        lambda: Condition([[1.0]], [0.0, 1.0]),
+        r"a row for each limit and a column for each output, .* got shapes \(1, 1\) and \(2,\)",
+    ),
+    "a row that is no list of rows": (
+        lambda: Property.always([(0, 1)], rows=[1.0], limits=[3.8]),
+        r"as in rows=\[\[1\.0\]\], limits=\[3\.8\]; got shapes \(1,\) and \(1,\)",
+    ),
+    "columns of inputs": (
+        lambda: Property.always([(0, 1)], [[1.0]], [3.8], ([1.0], [1.0])),
+        "constraints: rows must have a row for each limit and a column for each input",
+    ),
     "a limit that is NaN": (lambda: Condition([[1.0]], [np.nan]), "must be finite, got NaN or inf"),
     "constraints that do not fit": (
         lambda: Case([(0, 1)], *NONE, [CONDITION]),
@@ -64,7 +75,7 @@ WRONG = {
     ),
     "another network": (
         lambda: Property.never(BOX, [([[1.0]], [0.0])]).check_fits(network([([[1.0]], [0.0])])),
-        "the property is of 2 inputs and 1 outputs, the network has 1 and 1",
+        "the property has 2 inputs and 1 output, the network has 1 and 1",
     ),
     "another point": (
         lambda: Property.never(BOX, [([[1.0]], [0.0])]).contains([0.0], [0.0]),

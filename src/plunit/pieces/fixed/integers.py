@@ -125,8 +125,11 @@ class FixedNetwork:
 
     @property
     def formats(self) -> list[str]:
-        """One line for the inputs and one for each layer, as the C header states them."""
-        lines = [f"inputs: q = (x - offset) 2^f with f = {', '.join(map(str, self.fraction))}"]
+        """The integers q of the inputs and r of the outputs, and a line for each layer, as the C header states them."""
+        lines = _input_lines(self.offset.tolist(), self.fraction.tolist())
+        several = f", i = 0..{self.net.outputs - 1}" if self.net.outputs > 1 else ""
+        at = "i" if several else "0"
+        lines.append(f"y[{at}] = r[{at}] * 2^{-self.layers[-1].fraction}{several}")
         for i, layer in enumerate(self.layers):
             values = "outputs int32" if i == len(self.layers) - 1 else "values int16"
             lines.append(
@@ -134,6 +137,18 @@ class FixedNetwork:
                 f"sums int{64 if layer.wide else 32} 2^{-layer.sum_fraction}, {values} 2^{-layer.fraction}"
             )
         return lines
+
+
+def _input_lines(offset: list[float], fraction: list[int]) -> list[str]:
+    """Return how the integer of each input is computed; one line, if all are computed alike."""
+
+    def line(at: object, offset: float, fraction: int) -> str:
+        moved = f"(x[{at}] {'-' if offset > 0 else '+'} {abs(offset)!r})" if offset else f"x[{at}]"
+        return f"q[{at}] = round({moved} * 2^{fraction})"
+
+    if len(fraction) > 1 and len(pairs := {*zip(offset, fraction, strict=True)}) == 1:
+        return [f"{line('i', *pairs.pop())}, i = 0..{len(fraction) - 1}"]
+    return [line(i, *pair) for i, pair in enumerate(zip(offset, fraction, strict=True))]
 
 
 def check_fixed(fixed: FixedNetwork) -> None:

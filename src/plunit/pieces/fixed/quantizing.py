@@ -39,7 +39,8 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
     >>> net = network([([[1.0], [0.5]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
     >>> fixed = quantize(net, [(-4, 4)])
     >>> print(*fixed.formats, sep="\n")
-    inputs: q = (x - offset) 2^f with f = 12
+    q[0] = round(x[0] * 2^12)
+    y[0] = r[0] * 2^-28
     layer 0: weights int16 2^-26, sums int32 2^-26, values int16 2^-14
     layer 1: weights int16 2^-14, sums int32 2^-28, outputs int32 2^-28
     >>> bool(abs(fixed([0.3]) - net([0.3])) <= error_bound(fixed))

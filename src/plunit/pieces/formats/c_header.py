@@ -263,10 +263,12 @@ def fixed_header(fixed: FixedNetwork, name: str, fitted: float | None = None) ->
     tables |= {"offset": ("double", fixed.offset), "scale": ("double", scale), **c_text.layer_tables(layers)}
     bound = error_bound(fixed)
     about = [
-        f"{name}: a network {_widths(fixed.net)} in fixed point; the integer q stands for q 2^-f.",
-        f"Call: double x[{inputs}], y[{outputs}]; {name}(x, y);",
-        f"{origin(fixed.net)}.",
+        f"{name}: a network {_widths(fixed.net)} in fixed point: integers, times the power of 2 that is stated.",
+        f"With double: double x[{inputs}], y[{outputs}]; {name}(x, y);",
+        f"Without floating point: int16_t q[{inputs}]; int32_t r[{outputs}]; {name}_fixed(q, r);",
+        "with inputs rounded to nearest, as the bound assumes:",
         *fixed.formats,
+        f"{origin(fixed.net)}.",
         f"For x in {box_text(fixed.box)}",
         f"the values differ from the network in exact arithmetic by at most {_stated(bound)}",
         "(this program with its rounded tables, inputs and values, against the network of that hash).",

@@ -77,10 +77,32 @@ def check_ending(path: Path) -> None:
         raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
 
 
+_LIBRARY = """
+    abort abs acos acosh asctime asin asinh atan atan2 atanh atexit atof atoi atol bsearch calloc cbrt ceil clock
+    copysign cos cosh ctime difftime div erf erfc exit exp exp2 expm1 fabs fclose fdim feof fflush fgets floor fma
+    fmax fmin fmod fopen fprintf fputs fread free frexp fscanf fseek ftell fwrite getc getchar getenv gmtime hypot
+    ilogb isalpha isdigit isspace j0 j1 jn labs ldexp ldiv lgamma llrint localtime log log10 log1p log2 logb lrint
+    lround malloc memcmp memcpy memmove memset mktime modf nan nearbyint nextafter perror pow printf putc putchar
+    puts qsort raise rand realloc remainder remove remquo rename rewind rint round scalbn scanf setbuf signal sin
+    sinh snprintf sprintf sqrt srand sscanf strcat strchr strcmp strcpy strlen strncpy strstr strtod strtok strtol
+    system tan tanh tgamma time tmpfile tolower toupper trunc ungetc y0 y1 yn
+"""
+"""Functions of C's library: a header with such a function could not be included beside <math.h> and the like."""
+
+
 def c_name(path: Path) -> str:
-    """Return the name of the C function: that of the file, if C allows it."""
+    """Return the name of the C function: that of the file, if C allows it and its library has no such function."""
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
-    return name if is_name(name) else "network"
+    return name if is_name(name) and name not in _LIBRARY.split() else "network"
+
+
+def call_note(path: Path) -> str:
+    """Return how to call the function of a C header that has not the name of its file; "" for others.
+
+    >>> call_note(Path("exp.h")), call_note(Path("valve.h"))
+    ('; call network(x, y)', '')
+    """
+    return f"; call {name}(x, y)" if ending(path) == ".h" and (name := c_name(path)) != path.stem else ""
 
 
 def _on(function: Network | Curve, box: Any) -> Any:

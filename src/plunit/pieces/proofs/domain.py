@@ -95,7 +95,7 @@ def constraint_rows(constraints: Constraints, inputs: int) -> tuple[Floats, Floa
         rows, limits = constraints
     except (TypeError, ValueError):
         raise ValueError(f"constraints are a pair (A, b) for A x <= b, got {constraints!r}") from None
-    rows, limits = inequalities("constraints", rows, limits)
+    rows, limits = inequalities("constraints", rows, limits, "input")
     if rows.shape[1] != inputs:
         raise ValueError(f"constraints A x <= b on {inputs} inputs need A [m, {inputs}], got {rows.shape}")
     sizes = np.abs(rows).max(axis=1, initial=0.0)
@@ -107,11 +107,14 @@ def constraint_rows(constraints: Constraints, inputs: int) -> tuple[Floats, Floa
     return rows, limits
 
 
-def inequalities(what: str, rows: Any, limits: Any) -> tuple[Floats, Floats]:
+def inequalities(what: str, rows: Any, limits: Any, of: str = "output") -> tuple[Floats, Floats]:
     """Return rows [m, n] and limits [m] as arrays; ValueError if they are not finite or do not fit."""
     rows, limits = numbers(what, rows), numbers(what, limits)
     if rows.ndim != 2 or limits.shape != rows.shape[:1]:
-        raise ValueError(f"{what} must have rows [m, n] and limits [m], got {rows.shape} and {limits.shape}")
+        raise ValueError(
+            f"{what}: rows must have a row for each limit and a column for each {of}, as in rows=[[1.0]], "
+            f"limits=[3.8]; got shapes {rows.shape} and {limits.shape}"
+        )
     if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
         raise ValueError(f"{what} must be finite, got NaN or inf; leave out rows without a limit")
     return rows, limits

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats
+from plunit.pieces.limits import many
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.domain import Constraints, Domain, at_most, constraint_rows, fractions, inequalities, numbers
 
@@ -122,8 +123,8 @@ class Property:
         """Raise ValueError if the property is of another number of inputs or outputs than the network has."""
         if (net.inputs, net.outputs) != (self.inputs, self.outputs):
             raise ValueError(
-                f"the property is of {self.inputs} inputs and {self.outputs} outputs, the network has {net.inputs} and "
-                f"{net.outputs}; check that the two belong together"
+                f"the property has {many(self.inputs, 'input')} and {many(self.outputs, 'output')}, the network has "
+                f"{net.inputs} and {net.outputs}; check that the two belong together"
             )
 
 
