@@ -20,7 +20,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.limits import many
-from plunit.pieces.networks import Network
+from plunit.pieces.networks import Network, interval
 from plunit.pieces.proofs.domain import Constraints, Domain, at_most, constraint_rows, fractions, inequalities, numbers
 
 
@@ -50,13 +50,9 @@ class Case(Domain):
         box = numbers("a box", self.box)
         if box.ndim != 2 or box.shape[1] != 2 or not len(box):
             raise ValueError(f"a box must have a pair (low, high) for each input, got shape {box.shape}")
-        if not np.isfinite(box).all():
-            raise ValueError(
-                f"a box must be finite, got {box[~np.isfinite(box)][0]}; bound every input from both sides"
-            )
-        if (wrong := np.flatnonzero(box[:, 0] > box[:, 1])).size:
-            low, high = box[wrong[0]].tolist()
-            raise ValueError(f"low must not be above high, got [{low}, {high}] for input {wrong[0]}; swap the two")
+        if not (np.isfinite(box).all() and (box[:, 0] <= box[:, 1]).all()):
+            for i, ends in enumerate(box):
+                interval(ends, "a box", f" for input {i}", fixed=True)
         _check_parts("a case", self.conditions, Condition)
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "conditions", tuple(self.conditions))
