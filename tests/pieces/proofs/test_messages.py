@@ -33,7 +33,7 @@ LARGE = network([([[1e200]], [0.0]), activation.relu(), ([[1e200]], [0.0])])
         (lambda: maximum("net", BOX), TypeError, "needs a plunit.pieces.Network"),
         (lambda: maximum(LARGE, [(0, 1)]), ValueError, "scale the weights"),
         (lambda: holds(LARGE, Property.always([(0, 1)], [[1.0]], [1.0])), ValueError, "scale the weights"),
-        (lambda: holds(NET, Property.always([(0, 1)], [[1.0]], [1.0])), ValueError, "1 inputs and 1 outputs.*3 and 2"),
+        (lambda: holds(NET, Property.always([(0, 1)], [[1.0]], [1.0])), ValueError, "1 input and 1 output, .*3 and 2"),
         (lambda: counterexample(NET, BOX, (0,)), ValueError, r"a pair of outputs \(i, j\)"),
         (lambda: counterexample(NET, BOX, (0, 5)), ValueError, "condition must be one of the outputs 0 to 1, got 5"),
         (lambda: distance(LINE, LINE, [(-1, 1)]), TypeError, "domain of their own"),
