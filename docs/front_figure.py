@@ -17,6 +17,7 @@ from plunit.ensemble import MLP, forward, initial, train
 from plunit.ensemble.mlp import exact
 from plunit.expressions import parse, sup_error
 from plunit.pieces import Curve, Network, curve, save_c
+from plunit.pieces.rounding import rounded_up
 
 DOCS = Path(__file__).parent
 STORED = DOCS.parent / "results" / "readme" / "front.json"
@@ -62,11 +63,9 @@ def draw(stored: dict[str, Any]) -> Figure:
     many.set_title(f"trained by the thousand:\n{SHOWN} of {SEEDS:,}, after {EARLY} of {STEPS:,} steps", fontsize=10)
     many.legend(fontsize=9, frameon=False)
     found = curve(net, LOW, HIGH)
-    error = sup_error(parse(FUNCTION), net, [(LOW, HIGH)])
+    bound = rounded_up(sup_error(parse(FUNCTION), net, [(LOW, HIGH)]).bound)
     one.plot(found.knots, found.values[:, 0], "-o", color=BLUE, markersize=3.5, linewidth=1.2)
-    one.set_title(
-        f"known exactly: the best has {found.pieces}\npieces, error at most {error.bound:.2g}, proved", fontsize=10
-    )
+    one.set_title(f"known exactly: the best has {found.pieces}\npieces, error at most {bound}, proved", fontsize=10)
     for axes in (many, one):
         axes.set(ylim=(-2.6, 2.6), xlim=(LOW, HIGH))
         axes.tick_params(labelsize=9)

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from plunit.expressions import parse, sup_error
 from plunit.lab.style import SETTINGS
 from plunit.pieces import Network, load, polygons
+from plunit.pieces.rounding import rounded_up
 
 DOCS = Path(__file__).parent
 STORED = DOCS.parent / "results" / "readme"
@@ -33,9 +34,9 @@ def draw(formula: str, net: Network) -> Figure:
     image = right.imshow(found, **look)
     pieces = polygons(net, BOX)
     right.add_collection(PolyCollection(pieces.corners, facecolors="none", edgecolors="black", linewidths=0.35))
-    bound = sup_error(parse(formula), net, list(BOX)).bound
+    bound = rounded_up(sup_error(parse(formula), net, list(BOX)).bound)
     right.set_title(
-        f"the network: linear on each of {len(pieces)} polygons,\nerror at most {bound:.2g}, proved", fontsize=9
+        f"the network: linear on each of {len(pieces)} polygons,\nerror at most {bound}, proved", fontsize=9
     )
     figure.colorbar(image, ax=[left, right], shrink=0.8).ax.tick_params(labelsize=8)
     left.set_ylabel("y", fontsize=8)

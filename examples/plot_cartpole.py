@@ -49,12 +49,12 @@ for _ in range(25):
 net = network([(mean[:32].reshape(8, 4), mean[32:40]), activation.plu(), (10 * mean[None, 40:], [0.0])])
 
 # %%
-# The proofs hold for every state in the box, visited or not.
+# The proofs hold for every state in the box, visited or not. Bounds are rounded outward.
 box = [(-2.4, 2.4), (-3, 3), (-0.2, 0.2), (-3, 3)]
 force = bounds(net, box)
-extremes = f"between {force.low[0]:.1f} and {force.high[0]:.1f} N"
+extremes = f"between {np.floor(10 * force.low[0]) / 10} and {np.ceil(10 * force.high[0]) / 10} N"
 print(f"proved: the force is {extremes} for every state in the box")
-print(f"proved: it changes by at most {lipschitz(net, box).bound:.1f} N per unit of the state")
+print(f"proved: it changes by at most {np.ceil(10 * lipschitz(net, box).bound) / 10} N per unit of the state")
 
 # %%
 # ctypes calls the compiled header in each step. Without a compiler the network itself takes its place.

@@ -14,6 +14,7 @@ import numpy as np
 
 from plunit.expressions import parse, sup_error
 from plunit.pieces import error_bound, quantize, save_c
+from plunit.pieces.rounding import rounded_up
 from plunit.sklearn import PLURegressor
 
 BOX = [(-2.0, 2.0), (-2.0, 2.0)]
@@ -29,9 +30,9 @@ against_formula = sup_error(f, net, BOX)
 fixed = quantize(net, BOX, bits=16)
 rounding = error_bound(fixed)[0]
 total = against_formula.bound + rounding
-print(f"network against formula: at most {against_formula.bound:.5f} (found: {against_formula.value:.5f})")
-print(f"int16 program against network: at most {rounding:.5f}")
-print(f"int16 program against formula: at most {total:.5f}")
+print(f"network against formula: at most {rounded_up(against_formula.bound)} (found: {against_formula.value:.4g})")
+print(f"int16 program against network: at most {rounded_up(rounding)}")
+print(f"int16 program against formula: at most {rounded_up(total)}")
 
 # %%
 # The header has these bounds in its comment and needs neither malloc nor libm.

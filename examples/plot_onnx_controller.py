@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from plunit.pieces import Property, along, holds, load, maximum, save_onnx
+from plunit.pieces.rounding import rounded_up
 from plunit.sklearn import PLURegressor
 
 # %%
@@ -36,7 +37,7 @@ for least in (2.5, 4.0):
     witness = "" if verdict.x is None else f": {verdict.y[0]:.2f} m/s² at {np.round(verdict.x, 2)}"
     print(f"deceleration >= {least} m/s²: {verdict.status}{witness}")
 most = maximum(net, list(zip(low, high, strict=True)))
-print(f"nowhere does it brake harder than {most.bound:.2f} m/s², for example at {np.round(most.x, 1)}")
+print(f"nowhere does it brake harder than {rounded_up(most.bound)} m/s², for example at {np.round(most.x, 1)}")
 
 # %%
 # The exact command over the distance, at 30 m/s, for three closing speeds; a dot is a kink.

@@ -51,6 +51,7 @@ def test_version_and_the_list_of_experiments():
     assert code == 0
     assert {"sine", "parametric", "surface", "map-sine", "depth"} <= names
     assert "plu_learned" in out
+    assert "; steps=2048; stride=16; target=sine; widths=1,3,3,1\n" in out
 
 
 @pytest.mark.parametrize("command", ["", "reproduce", "run", "report", "list", "pieces", "data", "compare"])

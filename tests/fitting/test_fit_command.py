@@ -385,7 +385,8 @@ def test_a_curve_that_cannot_be_found_and_is_not_asked_for_is_left_out(tmp_path,
     [
         ("2x", ["2*x, 2,000 points", "Read as 2*x", "1 piece, largest error"]),
         ("-x", ["-x, 2,000 points", "1 piece, largest error", "validation error of the best starts (mean"]),
-        ("e*x^2", ["e*x**2, 2,000 points", "Read as e*x**2", "e is the constant 2.71828"]),
+        ("sinx - ab + a - b", ["function write sin(x)\n", "ab is one variable; for a product write a*b\n"]),
+        ("e*x^2", ["e*x**2, 2,000 points", "Read as e*x**2", "e is the number 2.71828"]),
     ],
 )
 def test_a_function_may_be_typed_as_on_paper(tmp_path, text, read):

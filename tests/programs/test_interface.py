@@ -1,6 +1,7 @@
 """Between Python and the compiled programs: structs of one layout, arrays that pointers fit, and a lack of memory."""
 
 import ctypes
+import os
 import shutil
 import subprocess
 import sys
@@ -178,3 +179,20 @@ def test_a_lack_of_memory_is_an_error_of_python():
     done = subprocess.run([sys.executable, "-c", HUGE], capture_output=True, text=True, timeout=120)
     assert (done.stderr, done.returncode) == ("", 0)
     assert done.stdout.split() == ["values", "1", "outputs", "1", "train", "1", "train_on_threads", "1", "chain", "1"]
+
+
+def test_files_that_are_not_ours_are_not_read(tmp_path):
+    """A copy of the package whose folder of C++ has a binary file, and then lacks a program."""
+    package = shutil.copytree(compiling.CSRC.parents[1], tmp_path / "plunit", ignore=shutil.ignore_patterns("torch"))
+    csrc = package / "programs" / "csrc"
+    (csrc / ".DS_Store").write_bytes(b"\xff\x00")
+    command = [sys.executable, "-c", "import plunit.programs.interface"]
+    options = {
+        "cwd": tmp_path,
+        "env": {**os.environ, "PYTHONPATH": str(tmp_path)},
+        "capture_output": True,
+        "text": True,
+    }
+    assert subprocess.run(command, **options).returncode == 0
+    (csrc / "chain.cpp").unlink()
+    assert "ImportError: chain.cpp is missing in " in subprocess.run(command, **options).stderr

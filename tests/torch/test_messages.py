@@ -73,6 +73,14 @@ CALLS = [
         for given in ({"ReLU": PLU}, {nn.ReLU: PLU()}, {nn.ReLU: None}, PLU)
     ),
     (lambda: convert(nn.ReLU(), {nn.ReLU: PLU}), TypeError, "the model itself is a ReLU and cannot be replaced"),
+    *(
+        (
+            lambda given=given: convert(nn.Sequential(nn.ReLU()), {nn.ReLU: given}),
+            TypeError,
+            f"the replacement of ReLU must make a module, and {given.__name__} does not; use the class PLU",
+        )
+        for given in (plu, dict)
+    ),
     (lambda: init_(nn.Linear(2, 2), mode="sideways"), ValueError, 'mode must be "forward" or "backward", got'),
     (lambda: param_groups(nn.Linear(2, 2), weight_decay=-1), ValueError, "weight_decay must be >= 0, got -1"),
 ]

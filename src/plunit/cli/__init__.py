@@ -39,13 +39,13 @@ def main() -> None:
 
 
 def _run() -> None:
-    from plunit.base.errors import EXTRAS
-
     command = "".join(sys.argv[1:2])
     try:
         with contextlib.suppress(BrokenPipeError):
             _command(command)
     except ModuleNotFoundError as missing:
+        from plunit.base.errors import EXTRAS
+
         package = str(missing.name).removeprefix("plunit.").partition(".")[0]
         if package not in EXTRAS:
             raise

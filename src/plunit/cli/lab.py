@@ -123,13 +123,12 @@ def data(
 
 
 def list_() -> None:
-    """List the experiments, their activations and the settings that --set can change."""
-    import dataclasses
-
-    from plunit.lab.experiment import catalogue
+    """List the experiments, their activations and the settings that --set can change, with their values."""
+    from plunit.lab.experiment import catalogue, texts
 
     for name, experiment in catalogue().items():
         if not experiment.by_itself:
             print(f"{name:18} {experiment.title}")
             print(f"{'':18} activations: {', '.join(experiment.choices)}")
-            print(f"{'':18} fields: {', '.join(field.name for field in dataclasses.fields(experiment.spec))}")
+            settings = texts(vars(experiment.spec), ",").items()
+            print(f"{'':18} settings: {'; '.join(f'{field}={text}' for field, text in settings)}")

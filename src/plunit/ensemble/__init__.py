@@ -1,7 +1,8 @@
 """Many small networks trained as one: members on the last axis, each with its own start, data, alpha and c.
 
 NumPy arrays enter and leave. Start with `training.py`, which has `train`; `runs.py` has what a run of it is given and
-carries. `halving.py` goes on with the better half of many starts and finishes the best by `levenberg_marquardt.py`.
+carries. `halving.py` has `search`, behind every estimator: it goes on with the better half of many starts and finishes
+the best by `levenberg_marquardt.py`. `nonlinearities.py` has activations and losses; a new one follows `Nonlinearity`.
 `native_steps.py` calls the compiled program, and `numpy_steps.py` states the same steps in NumPy.
 """
 

@@ -29,7 +29,7 @@ RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
 
 MOST = 100
-"""Steps of a member that a finish "auto" takes at most; more give little."""
+"""The maximum number of steps of a finish "auto"; more give little."""
 
 PROBE, PROBED = 8, 2
 """After 8 steps of the 2 best members "auto" decides, if the least validation loss was below `PROMISING` before."""
@@ -38,7 +38,7 @@ PROMISING = 0.02
 """In units of the variance of the target. Where more is left there is noise, or the network is too small."""
 
 FALL = 0.98
-"""It goes on if one of their losses is at most this part of what it was: of functions 0.4 to 0.93, of tables 1."""
+"""The finish goes on if one of their losses falls to this part or less; of functions 0.4 to 0.93, of tables 1."""
 
 _SHARE = 5.5  # numbers of J^T J that take 1.9 times as long as one number of Adam's steps, by the compiled programs
 

@@ -54,12 +54,14 @@ _BLOCK = 256  # rows whose slopes are in memory at once, in NumPy
 
 @dataclass
 class Finish:
-    """Members on their way, and at the end; what is not their loss is for the steps to come.
+    """Members on their way, and at the end.
 
     Attributes:
         theta: the parameters [parameters, S], in float64.
         loss: the mean square error of each on its rows [S], with their weights.
         steps: how many steps each has taken [S]; a member that stalls ends early.
+        damping: of the next step of each [S].
+        waited: how many steps in a row have not lowered the loss [S].
     """
 
     theta: Array

@@ -56,7 +56,8 @@ _REMEDIES = {
     "//": "write floor(a / b)",
     "%": "write mod(a, b)",
     "=": "write == to compare",
-    **dict.fromkeys(("&", "|", "and", "or"), _BOTH),
+    **dict.fromkeys(("&", "and", "or"), _BOTH),
+    "|": "for the absolute value write abs(x), for a or b where(a, 1, where(b, 1, 0))",
     "!": "write != for not equal; swap a and b in where(condition, a, b) for not",
     "not": "swap a and b in where(condition, a, b)",
     "if": "write where(condition, a, b)",
@@ -68,11 +69,17 @@ _REMEDIES = {
     "³": "write **3",
     "π": "write pi",
     "√": "write sqrt(x)",
+    "relu(": "write max(x, 0)",
+    "sigmoid(": "write 1 / (1 + exp(-x))",
+    "pow(": "write a**b",
     "≤": "write <=",
     "≥": "write >=",
     "≠": "write !=",
 }
 """What to write instead of a word that other languages have."""
+
+_EQUATION = re.compile(r"\s*[A-Za-z_]\w*\s*(?:\([\w\s,]*\)\s*)?(?P<sign>=)(?!=)(?P<right>.*)", re.DOTALL)
+"""A text such as y = x**2 or f(x) = x**2."""
 
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _SYMBOLS: dict[type[ast.AST], str] = dict(zip(_BINARY, OPERATORS, strict=True))
@@ -87,7 +94,7 @@ class _Word(NamedTuple):
     typed: bool = True
 
     def __str__(self) -> str:
-        return "the end of the text" if self.kind == "end" else quoted(self.text)
+        return "the end of the text" if self.kind == "end" else quoted(self.text if self.typed else "^")
 
 
 def parse(text: str) -> Expression:
@@ -134,7 +141,7 @@ def _checked(text: str) -> tuple[str, str, list[int]]:
     Values and operators take turns, parentheses match, and there are not too many of them. A * that people leave out
     is put in.
     """
-    written, source, columns, opened, variables = "", "", list[int](), list[_Word](), set[str]()
+    written, source, columns, opened = "", "", list[int](), list[_Word]()
     count, value_next = 0, True
     for word in _words(text):
         if not value_next and _is_factor(word):
@@ -152,11 +159,10 @@ def _checked(text: str) -> tuple[str, str, list[int]]:
         if not value_next:
             value_next = _read_behind_value(word, opened)
         elif word.kind == "call" or word.text == "(":
-            _check_opening(word, len(opened), variables)
+            _check_opening(word, len(opened))
             opened.append(word)
         elif word.kind in ("number", "name"):
             _check_value(word)
-            variables.add(word.text)
             value_next = False
         elif word.text not in SIGNS:
             wanted = "a number, a variable, a function or ( must stand here"
@@ -174,6 +180,9 @@ def _words(text: str) -> Iterator[_Word]:
     """Yield the words of a text, and the end as the last."""
     if len(text) > LENGTH:
         raise ExpressionError(LENGTH + 1, f"the text has {len(text):,} characters, at most {LENGTH:,} can be read")
+    if (equation := _EQUATION.match(text)) and (right := equation["right"].strip()):
+        problem = f"'=' cannot stand in an expression; write the right-hand side only: {quoted(right)}"
+        raise ExpressionError(equation.start("sign") + 1, problem)
     # a name before a parenthesis is a factor if it is a variable elsewhere, or a constant
     factors = {word[0] for word in WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
     at = 0
@@ -209,15 +218,15 @@ def _check_value(word: _Word) -> None:
         raise ExpressionError(word.column, f"{word} cannot be a variable; {_REMEDIES[word.text]}")
 
 
-def _check_opening(word: _Word, depth: int, variables: set[str]) -> None:
+def _check_opening(word: _Word, depth: int) -> None:
     if depth >= DEPTH:
         raise ExpressionError(word.column, f"more than {DEPTH} parentheses are open; use fewer")
     name = word.text[:-1].strip()
     if name and name not in NAMES:
         close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)
-        remedy = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(NAMES)}"
-        times = f"; to multiply, write {name} * (" if name in variables or name in CONSTANTS else ""
-        raise ExpressionError(word.column, f"there is no function {quoted(name)}; {remedy}{times}")
+        others = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(NAMES)}"
+        remedy = _REMEDIES.get(f"{name}(", others)
+        raise ExpressionError(word.column, f"there is no function {quoted(name)}; {remedy}")
 
 
 def _read_behind_value(word: _Word, opened: list[_Word]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -205,8 +205,23 @@ def of_expression(
         )
     notes = [f"Read as {expression.text}"] if expression.text != text else []
     if re.search(r"\be\b", expression.text):
-        notes.append("e is the constant 2.71828; give a variable another name")
+        notes.append("e is the number 2.71828, not a variable")
+    notes += _misread(names)
     return Problem(expression.text, x, y, names, "f", box, expression, notes=tuple(notes))
+
+
+def _misread(names: Sequence[str]) -> Iterator[str]:
+    """Yield a note for each variable that reads like a product or a call, such as xy and sinx."""
+    from plunit.expressions.expression import FUNCTIONS, OTHER_NAMES
+
+    known = {"x", "y", "z", *(name for name in names if len(name) == 1)}
+    functions = [f for f in (*FUNCTIONS, *OTHER_NAMES) if len(FUNCTIONS[OTHER_NAMES.get(f, f)].arguments) == 1]
+    for name in names:
+        calls = [f for f in functions if name.startswith(f) and name.removeprefix(f) in known]
+        if len(name) > 1 and known.issuperset(name):
+            yield f"{name} is one variable; for a product write {'*'.join(name)}"
+        elif calls:
+            yield f"{name} is a variable; for the function write {calls[0]}({name.removeprefix(calls[0])})"
 
 
 def _check_ends(low: float, high: float, of: str) -> None:

@@ -1,7 +1,9 @@
 """Bijections of R^n, invertible networks and flows, for PyTorch.
 
 Points enter; images with log|det|, densities and samples leave. Open `flow.py` first, which makes a density of a
-bijection; `bijections/` has the contract and every layer, `training/` is behind `Flow.fit`.
+bijection; `bijections/` has the contract and every layer, `training/` is behind `Flow.fit`, `invertible_network.py`
+builds the usual networks, `contexts.py` makes them conditional, `conversions.py` leads to other libraries, and
+`saving.py` to files.
 """
 
 try:

@@ -105,7 +105,7 @@ class InvertibleNetwork(nn.Module):
         return certify(self.bijection, x)
 
 
-DENSITIES: dict[str, ActivationMaker] = {
+ACTIVATIONS: dict[str, ActivationMaker] = {
     "smooth": alternating(SmoothPLU, START_ALPHA, learnable=True, learnable_rho=True),
     "annealed": alternating(SmoothPLU, START_ALPHA, rho=RHO.start, learnable=True, annealing=RHO),
     "flux": alternating(PLU, START_ALPHA, learnable=True, boundary=True),
@@ -173,6 +173,6 @@ def conditional(
 
 def activation_of(name: str) -> ActivationMaker:
     """Return the activations of `density` of this name."""
-    if name not in DENSITIES:
-        raise ValueError(f"there is no density activation {name!r}; choose one of {', '.join(DENSITIES)}")
-    return DENSITIES[name]
+    if name not in ACTIVATIONS:
+        raise ValueError(f"there is no density activation {name!r}; choose one of {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[name]

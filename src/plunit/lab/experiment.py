@@ -50,7 +50,7 @@ class Experiment(ABC):
     3. `rows` (or `columns` alone), `claims`, `figures` and `finding` read stored arrays and never train.
     4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) is named by an entry point of your package,
        in the group "plunit.experiments". Those of plunit have spec and `compute` in train/NAME.py, the rest in
-       read/NAME.py, a line in `MODULES`, and a small spec in tests/lab/conftest.py.
+       read/NAME.py, a name in `_NAMES`, and a small spec in tests/lab/conftest.py.
 
     Seed s must give every activation the same start and the same batches: claims compare seed by seed. A claim of your
     own has the statement "". One about a statement of the paper has a `setting`, unless it is the one that decides.

@@ -55,7 +55,7 @@ def _check_size(terms: Floats, info: np.finfo) -> None:
 
 
 def gamma(count: int, info: np.finfo = _DOUBLE) -> float:
-    """K u / (1 - k u): the relative error of k roundings."""
+    """Return k u / (1 - k u), the relative error of k roundings."""
     unit = float(info.eps) / 2
     return count * unit / (1 - count * unit)
 

@@ -78,7 +78,9 @@ def _ctype(kind: Any) -> Any:
     return pointer if kind.endswith("*") else _NUMBERS[kind]
 
 
-_FILES = {path.name: path.read_text(encoding="utf-8") for path in sorted(CSRC.iterdir())}
+_FILES = {path.name: path.read_text(encoding="utf-8") for path in (*CSRC.glob("*.h"), *CSRC.glob("*.cpp"))}
+if lacking := [f"{program}.cpp" for program in PROGRAMS if f"{program}.cpp" not in _FILES]:
+    raise ImportError(f"{', '.join(lacking)} is missing in {CSRC}: install plunit again")
 _TABLES = {
     title: {name: kind for kind, name in re.findall(r"FIELD\(([^,]+), (\w+)\)", fields)}
     for text in _FILES.values()

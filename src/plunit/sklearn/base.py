@@ -1,4 +1,4 @@
-"""What the estimators share: the rules for parameters, a `fit` that is whole or nothing, and the search for networks.
+"""What the estimators share: rules for parameters, a `fit` that is whole or nothing, and what they give to the search.
 
 A wrong parameter is a ValueError with its value and the rule.
 """

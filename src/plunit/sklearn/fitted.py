@@ -51,7 +51,7 @@ def _diagonal(blocks: Array) -> Array:
 
 
 class FittedModel(BaseEstimator):  # type: ignore[misc]
-    """The members of a search: parameters `theta_` [rows, members] of networks `widths_`, and the range `box_` of X."""
+    """The members of a search: `theta_` [parameters, members] of networks `widths_`, and the range `box_` of X."""
 
     theta_: Array
     widths_: tuple[int, ...]

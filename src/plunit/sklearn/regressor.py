@@ -59,7 +59,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         network_: the function as a `plunit.pieces` network in the units of the data, for the piecewise-linear ones.
         curve_: the exact curve, for one input; polygons_: the exact polygons, for two.
         coefs_, intercepts_: the layers of the members side by side, weights [in, out].
-        theta_: the parameters of the members [rows, n_best], for `plunit.ensemble.forward`.
+        theta_: the parameters of the members [parameters, n_best], for `plunit.ensemble.forward`.
         candidates_: all starts, the best first: shape, number of the start, fold, loss, steps, weight decay, whether it
             was chosen.
         best_loss_: the least validation loss, in units of the variance of y, after the finish.

@@ -1,7 +1,8 @@
 """PLU for PyTorch: the op, the module, and changes to models that use them.
 
 Tensors enter and leave. Open `op.py` first, which decides which kernel serves a call. `kernel.py` is the contract of a
-kernel and has the backward pass that autograd calls; each kernel has its own `backward`, the native one in `csrc/`.
+kernel and adds autograd to the kernels in Python, each of which has its own `backward`; the native one has its own
+autograd, in `csrc/autograd.h`.
 `exact/` turns models into the exact networks of `plunit.pieces`.
 """
 

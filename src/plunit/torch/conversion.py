@@ -19,6 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from plunit.torch.op import plu
+
 Make = Callable[..., nn.Module]
 """Makes a replacement, from nothing or from the old module."""
 
@@ -121,11 +123,15 @@ def _places(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> I
     yield from walk(model, "")
 
 
-def _made(place: _Place, make: Make, shared: dict[Any, nn.Module]) -> nn.Module:
+def _made(place: _Place, make: Callable[..., Any], shared: dict[Any, nn.Module]) -> nn.Module:
     old = place.old
     if isinstance(old, nn.Module) and old in shared:
         return shared[old]
-    new = make(old) if _wants_old(make) else make()
+    new = None if make is plu else make(old) if _wants_old(make) else make()
+    if not isinstance(new, nn.Module):
+        name = getattr(make, "__name__", repr(make))
+        rule = f"the replacement of {place.kind.__name__} must make a module, and {name} does not"
+        raise TypeError(f"{rule}; use the class PLU, not the function plu")
     new = new.to(place.like.device, place.like.dtype)
     new.train(place.parent.training)
     if isinstance(old, nn.Module):

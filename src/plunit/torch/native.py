@@ -50,9 +50,8 @@ def notice() -> None:
     """Say, once in a process and unless PLUNIT_NATIVE=0, that the native op can be built, and how."""
     if _is_wanted():
         warnings.warn(
-            f"PLU runs without its native op, which is not built for torch {torch.__version__}. It is up to twice as "
-            "fast on a CPU, and six times for learned alpha and c. Build it once: python -m plunit.torch.build. "
-            "PLUNIT_NATIVE=0 hides this notice.",
+            f"PLU's CPU kernel is not built for torch {torch.__version__}; with it PLU is up to twice as fast. "
+            "Build it once: python -m plunit.torch.build. PLUNIT_NATIVE=0 hides this notice.",
             MissingNative,
             stacklevel=3,
         )

@@ -42,7 +42,8 @@ def has_native() -> bool:
 def use_triton(on: bool = True) -> None:
     """Let Triton serve plain tensors on CUDA, ROCm and XPU devices; PLUNIT_TRITON=1 in the environment does the same.
 
-    The kernel is opt-in because it has never run on a GPU; see README. Triton comes with PyTorch for CUDA and ROCm.
+    The kernel is opt-in because it has never run on a GPU; see docs/function.md. Triton comes with
+    PyTorch for CUDA and ROCm.
     """
     global _triton
     if not on:

@@ -170,7 +170,18 @@ def test_a_witness_on_the_constraints_is_found(seed, below):
     assert holds(net, Property.always(box, [[1.0]], [limit], constraints=constraints)).status == "refuted"
 
 
-def test_a_condition_without_rows_is_met_everywhere():
+@pytest.mark.parametrize(
+    ("boxes", "limits", "status"),
+    [
+        ([(0.0, 1.0)], [], "refuted"),
+        ([(0.0, 1.0), (10.0, 11.0)], [], "refuted"),
+        ([(0.0, 1.0)], [-1.0], "proved"),  # no x is at most -1
+    ],
+)
+def test_a_condition_without_rows_is_met_in_each_case_alone(boxes, limits, status):
     net = network([([[1.0]], [0.0]), activation.plu(), ([[1.0]], [0.0])])
-    case = Case(np.array([[0.0, 1.0]]), np.zeros((0, 1)), np.zeros(0), (Condition(np.zeros((0, 1)), np.zeros(0)),))
-    assert holds(net, Property((case,))).status == "refuted"
+    nothing = (Condition(np.zeros((0, 1)), np.zeros(0)),)
+    property = Property([Case([box], np.ones((len(limits), 1)), limits, nothing) for box in boxes])
+    found = holds(net, property)
+    assert found.status == status
+    assert found.x is None or property.contains(found.x, found.y)

@@ -25,23 +25,23 @@ from torch import Tensor, nn
 
 from plunit.torch.op import is_transformed
 
-Rule = Literal["data may have gradients", "data have none", "left out"]
+Mode = Literal["data may have gradients", "data have none", "left out"]
 
 
 class _Thread(threading.local):
-    rule: Rule = "data may have gradients"
+    rule: Mode = "data may have gradients"
 
 
 _thread = _Thread()
 
 
-def rule() -> Rule:
+def rule() -> Mode:
     """Return the rule in force in this thread."""
     return _thread.rule
 
 
 @contextmanager
-def under(rule: Rule) -> Iterator[None]:
+def under(rule: Mode) -> Iterator[None]:
     """Put another rule in force."""
     before, _thread.rule = _thread.rule, rule
     try:

@@ -22,6 +22,10 @@ Constraints = tuple[Any, Any] | None
 """(A, b) for A x <= b."""
 
 
+HUGE = 1e150
+"""The largest size of a constraint's coefficients: products of two do not overflow."""
+
+
 class Impossible(ValueError):
     """No x in the box meets the constraints."""
 
@@ -94,6 +98,12 @@ def constraint_rows(constraints: Constraints, inputs: int) -> tuple[Floats, Floa
     rows, limits = inequalities("constraints", rows, limits, "input")
     if rows.shape[1] != inputs:
         raise ValueError(f"constraints A x <= b on {inputs} inputs need A [m, {inputs}], got {rows.shape}")
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    if (wrong := np.flatnonzero((np.maximum(sizes, np.abs(limits)) > HUGE) | ((sizes > 0) & (sizes < 1 / HUGE)))).size:
+        raise ValueError(
+            f"the coefficients of a constraint must be between {1 / HUGE:g} and {HUGE:g} in size, got row {wrong[0]}: "
+            f"{rows[wrong[0]].tolist()} <= {limits[wrong[0]]}; multiply the row by a power of 10"
+        )
     return rows, limits
 
 
@@ -113,9 +123,11 @@ def inequalities(what: str, rows: Any, limits: Any, of: str = "output") -> tuple
 def numbers(what: str, values: Any) -> Floats:
     """Return values as a new array; ValueError if they are no numbers."""
     try:
+        if np.iscomplexobj(values):
+            raise ValueError
         return np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise ValueError(f"{what} must be an array of numbers, got {values!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{what} must be an array of numbers, got {values!r:.200}") from None
 
 
 def fractions(x: Floats) -> list[Fraction]:

@@ -89,8 +89,7 @@ def _groups(property: Property) -> list[list[Case]]:
 def _decide(aim: Margin, effort: Effort) -> tuple[Floats | None, str]:
     """Return an x in a case, or None and why it is not sure that there is none."""
     if (np.diff(aim.query.first) == 0).any():  # a condition without rows is met everywhere
-        inside = aim.query.domain.points(1)[0]
-        return (inside, "") if aim.query.domain.contains(inside) else (None, "no x meets the constraints exactly")
+        return _any_point(aim.cases)
     least = 0.0 if aim.open else float(np.nextafter(0.0, -1.0))  # a margin of 0 is inside of a closed case
     try:
         found = search(aim, aim.boxes, effort, least=least, enough=aim.contains)
@@ -102,6 +101,20 @@ def _decide(aim: Margin, effort: Effort) -> tuple[Floats | None, str]:
         return None, ""
     known = f"the largest margin found is {found.value:.3g}, and none is above {found.bound:.3g}"
     return None, f"{'a value is too close to its limit' if found.ended else 'time limit reached'}: {known}"
+
+
+def _any_point(cases: list[Case]) -> tuple[Floats | None, str]:
+    """Return an x in the domain of a case, or None and why it is not sure that there is none."""
+    reason = ""
+    for case in cases:
+        try:
+            x = case.points(1)[0]
+        except Impossible:
+            continue
+        if case.contains(x):
+            return x, ""
+        reason = "no x was found that meets the constraints exactly"
+    return None, reason
 
 
 @dataclass(frozen=True, eq=False)

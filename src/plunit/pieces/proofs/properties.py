@@ -11,7 +11,7 @@ them from files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -57,6 +57,7 @@ class Case(Domain):
         if (wrong := np.flatnonzero(box[:, 0] > box[:, 1])).size:
             low, high = box[wrong[0]].tolist()
             raise ValueError(f"low must not be above high, got [{low}, {high}] for input {wrong[0]}; swap the two")
+        _check_parts("a case", self.conditions, Condition)
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "conditions", tuple(self.conditions))
         _replace(self, *constraint_rows((self.rows, self.limits), len(box)))
@@ -74,6 +75,7 @@ class Property:
     cases: tuple[Case, ...]
 
     def __post_init__(self) -> None:
+        _check_parts("a property", self.cases, Case)
         object.__setattr__(self, "cases", tuple(self.cases))
         sizes = {(len(case.box), case.conditions[0].rows.shape[1]) for case in self.cases}
         if len(sizes) != 1:
@@ -109,9 +111,11 @@ class Property:
 
     def contains(self, x: Any, y: Any) -> bool:
         """Whether the pair (x [in], y [out]) is in a case: with y = f(x) it is a counterexample."""
-        x, y = (np.asarray(part, dtype=np.float64) for part in (x, y))
+        x, y = numbers("x", x), numbers("y", y)
         if (x.shape, y.shape) != ((self.inputs,), (self.outputs,)):
             raise ValueError(f"x must have shape ({self.inputs},) and y ({self.outputs},), got {x.shape} and {y.shape}")
+        if not (np.isfinite(x).all() and np.isfinite(y).all()):
+            raise ValueError(f"x and y must be finite, got {x.tolist()} and {y.tolist()}")
         exact = fractions(y)
         return any(case.contains(x) and any(one.contains(exact) for one in case.conditions) for case in self.cases)
 
@@ -127,6 +131,11 @@ class Property:
 def _case(box: Any, conditions: tuple[Condition, ...], constraints: Constraints) -> Case:
     sides = numbers("a box", box)
     return Case(sides, *constraint_rows(constraints, len(sides) if sides.ndim else 0), conditions)
+
+
+def _check_parts(what: str, parts: Any, kind: type) -> None:
+    if not (isinstance(parts, Iterable) and all(isinstance(part, kind) for part in parts)):
+        raise TypeError(f"{what} is made of a sequence of {kind.__name__}, got {parts!r:.200}")
 
 
 def _replace(thing: Condition | Case, rows: Floats, limits: Floats) -> None:

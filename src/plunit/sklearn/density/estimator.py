@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" searches."""
 
+MOST_PARAMETERS = 10_000  # of those that "auto" searches; nor have they more than there are numbers in X
 LARGEST = 1e300  # differences and sums of larger values overflow
-MOST_PARAMETERS = 10_000  # but only those with no more parameters than this, and no more than there are numbers in X
 START, STEP = 1000, 8  # the numbers that a start needs in memory beside its parameters, and those of each step
 
 MOST_SAMPLED = 2**30  # the most numbers of a sample: 8 GiB
