@@ -84,7 +84,11 @@ def test_a_header_says_how_to_call_it_for_a_table_as_it_is(tables, tmp_path):
     assert len(re.findall(" = city is ", header)) == 20
     rows = list(csv.DictReader((tables / "mixed.csv").read_text().splitlines()))
     frame = pandas.DataFrame(rows).replace({"": None, "NA": None}).astype({"temp": float})
-    frame.loc[0, "city"] = rows[0]["city"] = "a town that nobody has heard of"
+    for at, (column, said) in enumerate(
+        {"city": ", and other for all the rest", "sex": "; another counts as f", "colour": "its inputs are 0"}.items()
+    ):
+        assert re.search(rf"^   {column} is text with \d+ values.*{said}$", header, re.MULTILINE)
+        frame.loc[at, column] = rows[at][column] = "a text that nobody has heard of"
     problem = of_table(tables / "mixed.csv", "price", [], print)
     found = solve(problem, FitSettings(starts=4, splits=0))
     raw = frame[["temp", "colour", "sex", "city"]].astype(object).to_numpy()
