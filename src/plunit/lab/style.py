@@ -133,7 +133,11 @@ def names(activations: Iterable[str]) -> str:
 
 
 def seeds_of(runs: dict[str, Arrays], noun: str = "seed") -> str:
-    """Return the largest number of seeds of any activation, as "1 seed" or "1,000 seeds"."""
+    """Return the largest number of seeds of any activation, with its noun.
+
+    >>> seeds_of({"plu": {"seed": np.arange(1000)}}), seeds_of({"plu": {"seed": np.arange(1)}}, "split")
+    ('1,000 seeds', '1 split')
+    """
     count = max(int(arrays["seed"].size) for arrays in runs.values())
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
 

@@ -33,7 +33,11 @@ LARGE = network([([[1e200]], [0.0]), activation.relu(), ([[1e200]], [0.0])])
         (lambda: maximum(NET, BOX, constraints=([[1e308, 0, 0]], [0])), ValueError, "row 0: .*multiply the row"),
         (lambda: maximum(NET, BOX, constraints=([[1e-200, 0, 0]], [0])), ValueError, "between 1e-150 and 1e\\+150"),
         (lambda: maximum(NET, BOX, constraints=([[10**400, 0, 0]], [0])), ValueError, "must be an array of numbers"),
-        (lambda: maximum(NET, BOX, constraints=([[1j, 0, 0]], [0])), ValueError, "must be an array of numbers"),
+        (
+            lambda: maximum(NET, BOX, constraints=(np.array([[1j, 0, 0]]), [0])),
+            ValueError,
+            "must be an array of numbers",
+        ),
         (lambda: Property([1, 2]), TypeError, r"a sequence of Case, got \[1, 2\]"),
         (lambda: Property.always([(0, 1)], [[1.0]], [1.0]).contains([0.5], [np.inf]), ValueError, "must be finite"),
         (lambda: maximum("net", BOX), TypeError, "needs a plunit.pieces.Network"),

@@ -44,6 +44,7 @@ CONDITION = Condition([[1.0]], [0.0])
 WRONG = {
     "low above high": (lambda: Property.never([(1, 0)], [([[1.0]], [0.0])]), r"high, got \[1\.0, 0\.0\] for input 0"),
     "an open side": (lambda: Property.never([(0, np.inf)], [([[1.0]], [0.0])]), r"high, got \[0.0, inf\] for input 0"),
+    "another input is fixed": (lambda: Property.never([(0, 0), (2, 1)], [([[1.0]], [0.0])]), "for input 1"),
     "no pairs": (lambda: Property.never([0, 1], [([[1.0]], [0.0])]), r"a pair \(low, high\) for each input, got"),
     "no numbers": (lambda: Property.never([("a", 1)], [([[1.0]], [0.0])]), "must be an array of numbers"),
     "limits that do not fit": (
