@@ -28,7 +28,8 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     (channels, length). Other formats state it themselves. A curve in JSON becomes a network of one input, whose first
     and last piece go on beyond the ends of the curve.
 
-    The weights are those of the file. The network is their exact function; a framework evaluates it in float32.
+    The weights are those of the file. The network is their exact function; a framework evaluates it in float32. An ONNX
+    graph may jump where a constant of it was rounded; then a `JumpWarning` has the bound on the difference.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
