@@ -89,7 +89,7 @@ def test_bounds_go_through_the_layers(tmp_path):
     points = (-50.0, -1.5, -1.0, 0.005, 1.0, 1.0001, 3.0, 40.0)
     found = [abs(Fraction(net([x])[0]) - exact(nodes, arrays, x)[0]) for x in points]
     jump = float(abs(1 - Fraction(float(SINGLE(0.1))) - Fraction(float(SINGLE(0.9)))))
-    assert bound == pytest.approx(3.3 * (70 * jump + jump) + jump, rel=1e-6)
+    assert bound == pytest.approx(3.3 * (70 * jump + jump) + jump, rel=1e-5)
     assert 0 < max(found) <= bound + 1e-12
 
 

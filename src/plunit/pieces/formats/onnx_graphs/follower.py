@@ -89,7 +89,7 @@ class Follower:
             raise ValueError(f"node {node.name or node.output[0]!r}, {node.op_type}: {error}") from None
 
     def _check_integers(self, node: Any) -> None:
-        """Raise ValueError if a node computes with integers, which overflow; moving them and Cast are right."""
+        """Raise ValueError if a node computes with integers, which overflow; it may move or cast them."""
         if self._integers.isdisjoint(node.input):
             return
         if node.op_type in (*PICKED, "Identity"):
@@ -331,9 +331,9 @@ def _check_domains(model: Any) -> None:
     declared = {entry.domain for entry in model.opset_import}
     if declared and declared.isdisjoint(_DOMAINS):
         raise ValueError(f"it declares operators of {', '.join(sorted(declared))}, and must declare the standard ones")
-    own = {(function.domain, function.name) for function in model.functions}
+    own = {function.name for function in model.functions if function.domain in _DOMAINS}
     for node in model.graph.node:
-        if node.domain not in _DOMAINS or (node.domain, node.op_type) in own:
+        if node.domain not in _DOMAINS or node.op_type in own:
             raise ValueError(
                 f"node {node.name or node.output[0]!r} is {node.op_type} of the domain {node.domain!r}, and only "
                 "standard operators are known"

@@ -101,7 +101,7 @@ class Wave:
         return f, np.maximum(*(np.sum(jumps, axis=1, where=side) for side in (left, ~left)))
 
     def _jumps(self, kind: type[np.floating[Any]]) -> Floats:
-        """Return the size of the jump at each knot; ValueError if rounding a constant of this kind does not explain it.
+        """Return a bound on the jump at each knot; ValueError if rounding one constant of this kind cannot cause it.
 
         The terms of a jump are slope * knot and the intercept on both sides. A constant is a factor of some of them,
         and rounding it moves each by at most eps / 2 of its size; rounding the knot moves the difference of two.
@@ -109,15 +109,16 @@ class Wave:
         knots = np.where(np.isfinite(self.knots), self.knots, 0.0)
         (a, b), (c, d) = ((self.slopes[:, i] * knots, self.intercepts[:, i]) for i in (slice(None, -1), slice(1, None)))
         jumps, size = c + d - (a + b), np.maximum.reduce([np.abs(term) for term in (a, b, c, d, c - a)])
-        jumps[~np.isfinite(self.knots) | (np.abs(jumps) <= _ROUNDING * size)] = 0.0
-        wrong = ~(np.abs(jumps) <= (np.finfo(kind).eps / 2 + _ROUNDING) * size)
+        noise = _ROUNDING * size
+        jumps[~np.isfinite(self.knots) | (np.abs(jumps) <= noise)] = 0.0
+        wrong = ~(np.abs(jumps) <= np.finfo(kind).eps / 2 * size + noise)
         if wrong.any():
             where = np.argmax(wrong)
             jump, knot = float(jumps.flat[where]), float(knots.flat[where])
             raise ValueError(
                 f"the function of a unit jumps by {jump:.6g} at {knot:.6g}; only continuous ones have pieces"
             )
-        return np.abs(jumps)
+        return np.where(jumps == 0, 0.0, np.abs(jumps) + noise)
 
 
 def _ends(knots: Floats) -> tuple[Floats, Floats]:
