@@ -1,6 +1,7 @@
 """`plunit prove`: the answer, the exit code and the witness in the form of VNN-COMP; errors are one line."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -59,6 +60,16 @@ def test_a_file_that_jumps_by_rounding_has_a_note(files):
     code, out, err = run("pieces", "plu.onnx", folder=files)
     assert (code, err) == (0, "")
     assert note[0].splitlines()[1] in out.splitlines()
+
+
+def test_other_warnings_of_load_are_passed_on(files, monkeypatch):
+    def warn(path, shape):
+        warnings.warn("another package warns", UserWarning, stacklevel=2)
+        return TENT
+
+    monkeypatch.setattr(pieces, "load", warn, raising=False)
+    with pytest.warns(UserWarning, match="another package warns"):
+        assert networks._load(files / "net.json") == (TENT, [])
 
 
 def test_two_networks_by_their_names(files):
