@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.base.errors import quoted
+from plunit.base.errors import describe_missing, quoted
 from plunit.data.csv_table import (
     MAX_NUMBERS,
     MAX_TEXTS,
@@ -118,9 +118,9 @@ def _opened(content: bytes) -> Iterator[Any]:
         import pyarrow
         from pyarrow import parquet
     except ModuleNotFoundError:
-        raise TableFault(f" is Parquet, and pyarrow is not installed: {_INSTALL}") from None
+        raise TableFault(describe_missing(" is Parquet; reading it", "pyarrow", command=_INSTALL)) from None
     if int(pyarrow.__version__.partition(".")[0]) < _SAFE:
-        raise TableFault(f" is Parquet, and pyarrow {pyarrow.__version__} is not safe here: {_INSTALL}")
+        raise TableFault(f" is Parquet, and pyarrow {pyarrow.__version__} is not safe here; {_INSTALL}")
     try:
         with parquet.ParquetFile(io.BytesIO(content)) as file:
             yield file

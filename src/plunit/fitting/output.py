@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import plunit
-from plunit.base.errors import UserError, install, is_installed, shown
+from plunit.base.errors import UserError, describe_missing, is_installed, shown
 from plunit.base.files import ending, save_new, save_whole
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.drawing import drawn
@@ -192,7 +192,7 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
         _check_model(path, problem, activation)
     needed = ["matplotlib", "jinja2", *(["onnx"] if ".onnx" in map(ending, files.models) else [])]
     if missing := [name for name in needed if not is_installed(name)]:
-        raise UserError(f"not installed, and needed to write these files: {' '.join(missing)}; {install(*missing)}")
+        raise UserError(describe_missing("writing these files", *missing))
 
 
 def _check_model(path: Path, problem: Problem, activation: str) -> None:
