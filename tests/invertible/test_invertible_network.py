@@ -39,8 +39,9 @@ def test_the_certificate_multiplies_norms_and_slopes(perturb):
 @pytest.mark.parametrize("linear", ["lu", "orthogonal"])
 def test_no_two_points_are_farther_apart_than_the_certificate_says(perturb, linear):
     """Also images of far and of near points, on both sides of kinks."""
-    network = perturb(InvertibleNetwork(3, 4, activation=alternating(PLU, 0.3), linear=linear)).double()
     generator = torch.Generator().manual_seed(0)
+    network = InvertibleNetwork(3, 4, activation=alternating(PLU, 0.3), linear=linear, generator=generator)
+    network = perturb(network).double()
     x = 3 * torch.randn(500, 3, generator=generator, dtype=torch.float64)
     sizes = 10 ** torch.empty(500, 1, dtype=torch.float64).uniform_(-6, 2, generator=generator)
     other = x + sizes * torch.randn(500, 3, generator=generator, dtype=torch.float64)
@@ -49,7 +50,7 @@ def test_no_two_points_are_farther_apart_than_the_certificate_says(perturb, line
         certificate = network.certificate()
     assert stretch.max() <= certificate.lipschitz * (1 + 1e-6)
     assert 1 / stretch.min() <= certificate.inverse_lipschitz * (1 + 1e-6)
-    assert certificate.lipschitz < 100 * stretch.max()
+    assert certificate.lipschitz < 10 * stretch.max()
 
 
 def test_values_log_det_and_bijection_agree(perturb):
