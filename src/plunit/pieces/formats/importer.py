@@ -40,7 +40,7 @@ class Importer:
     - `read` makes its network with `build`, which checks the sizes of the layers.
     - Weights keep their values: float32 becomes float64 without rounding.
     - A package that `read` needs is imported in `read`, not above. Then an error names it. The package goes into
-      `PACKAGES` of test_importers.py.
+      `EXTRAS` of `plunit.base.errors`, and into `PACKAGES` of test_importers.py.
 
     Attributes:
         name: what the file is, with its article: "an ONNX model".
