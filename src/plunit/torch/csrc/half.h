@@ -8,9 +8,14 @@
 #include <bit>
 #include <cstdint>
 
-// One binary for every x86-64 processor: the loader picks the widest clone that runs.
+// One binary for every x86-64 processor: the loader picks the widest clone that runs. Numbers of 16 bits need AVX512BW for
+// vectors of 512 bits, which GCC knows as a part of x86-64-v4 from version 12 on.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#if __GNUC__ >= 12
+#define PLUNIT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
 #define PLUNIT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
 #else
 #define PLUNIT_CLONES
 #endif

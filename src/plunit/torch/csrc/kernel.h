@@ -201,17 +201,19 @@ void in_tiles(int64_t begin, int64_t end, int64_t width, const Work& work, T* ou
   if constexpr (std::is_same_v<T, wide_t<T>>) {
     work(begin, end, out + begin * width, (in + begin * width)...);
   } else {
-    const int64_t step = std::max<int64_t>(1, kTile / width), size = step * width;
-    std::vector<float> memory(sizeof...(in) * size);
+    const int64_t step = std::max<int64_t>(1, kTile / width), size = (step * width + 15) / 16 * 16;
+    std::vector<float> memory(sizeof...(in) * size + 16);
+    // from a cache line on: vectors that straddle two lines take almost twice as long
+    float* const first = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) / sizeof(float);
     for (int64_t at = begin; at < end; at += step) {
       const int64_t stop = std::min(at + step, end), n = (stop - at) * width;
-      float* next = memory.data();
+      float* next = first;
       const auto widened = [&](const T* input) {
         widen(input + at * width, next, n);
         return std::exchange(next, next + size);
       };
-      std::apply([&](const auto*... wide) { work(at, stop, memory.data(), wide...); }, std::tuple{widened(in)...});
-      narrow(memory.data(), out + at * width, n);
+      std::apply([&](const auto*... wide) { work(at, stop, first, wide...); }, std::tuple{widened(in)...});
+      narrow(first, out + at * width, n);
     }
   }
 }
