@@ -20,6 +20,9 @@ from plunit.pieces.exact.layer import Units, affine
 LayerLike = Activation | tuple[Any, Any]
 """What a network is built from: an activation, or (weight [out, in], bias [out])."""
 
+LARGEST = 1e300
+"""Inputs and values of a question stay below this, so that sums of a few do not overflow."""
+
 Nets = TypeVar("Nets", "Network", "Ensemble")
 
 
@@ -237,14 +240,18 @@ def interval(ends: Any, name: str, side: str = "", *, fixed: bool = False) -> tu
 
 
 def check_size(net: Network | Ensemble, size: Floats) -> None:
-    """Raise ValueError if values or slopes for |x| <= size might be too large for a number."""
+    """Raise ValueError if inputs, values or slopes for |x| <= size might be too large for a number."""
+    if not (size < LARGEST).all():
+        raise ValueError(
+            f"inputs reach {np.max(size):.1e} on this domain, and must stay below {LARGEST:g}; take a smaller domain"
+        )
     with np.errstate(over="ignore", invalid="ignore"):
         bound = np.maximum(size, 1.0)
         for layer in net.layers:
             bound = np.einsum("...oi,...i->...o", np.abs(layer.weight), bound) + np.abs(layer.bias)
             if (f := layer.activation) is not None:
                 bound = np.abs(f.slopes).max(axis=-1) * bound + np.abs(f.at_zero)
-            if not (bound < 1e300).all():
+            if not (bound < LARGEST).all():
                 raise ValueError(f"values may reach {bound.max():.1e} on this domain; scale the weights")
 
 
