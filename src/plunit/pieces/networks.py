@@ -259,7 +259,10 @@ def _filled(weight: Floats | None, bias: Floats) -> Floats:
 
 
 def plane(net: Nets, origin: Any, u: Any, v: Any) -> Nets:
-    """g(s, t) = f(origin + s u + t v): the network on a plane through its input space, as a network of two inputs."""
+    """g(s, t) = f(origin + s u + t v): the network on a plane through its input space, as a network of two inputs.
+
+    The weights of its first layer are products, rounded to float64.
+    """
     as_ensemble(net)
     points = [np.asarray(point, dtype=np.float64) for point in (origin, u, v)]
     if any(point.shape != (net.inputs,) or not np.isfinite(point).all() for point in points):

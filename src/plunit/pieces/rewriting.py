@@ -154,10 +154,11 @@ def to_relu(net: Network) -> Network:
 
         f(z) = f(t_1) - s_0 relu(t_1 - z) + s_1 relu(z - t_1) + sum_{j > 1} (s_j - s_{j-1}) relu(z - t_j),
 
-    so that PLU takes three. A unit without knots takes two, relu(z) and relu(-z). Units whose factor is 0 are left out:
-    ReLU stays one ReLU. A sum that starts at a knot above 1024 in size would lose digits. So it starts at the first
-    knot of at most 1024 in size, or at 0. Bends left of this start are (s_j - s_{j-1}) relu(t_j - z). These factors are
-    multiplied into the weights and rounded, so that the two networks differ by rounding errors.
+    so that PLU takes three. A unit without knots takes two, relu(z) and relu(-z), and a layer of such units none. Units
+    whose factor is 0 are left out: ReLU stays one ReLU. A sum that starts at a knot above 1024 in size would lose
+    digits. So it starts at the first knot of at most 1024 in size, or at 0. Bends left of this start are
+    (s_j - s_{j-1}) relu(t_j - z). These factors are multiplied into the weights and rounded, so that the two networks
+    differ by rounding errors.
 
     >>> from plunit.pieces import network
     >>> net = network([([[1.0]], [0.0]), activation.plu(0.5), ([[2.0]], [0.0])])
@@ -166,12 +167,16 @@ def to_relu(net: Network) -> Network:
     (3, [-4.0, 1.0, 4.0])
     """
     check_network(net)
-    layers, before = list[Layer](), (np.eye(net.inputs), np.zeros(net.inputs))
-    for i, layer in enumerate(net.layers):
-        affine = (layer.weight, layer.bias) if i == 0 else _product((layer.weight, layer.bias), before)
-        if layer.activation is None:
+    layers, before = list[Layer](), None
+    for layer in net.layers:
+        affine, f = (layer.weight, layer.bias), layer.activation
+        affine = affine if before is None else _product(affine, before)
+        if f is None:
             return Network((*layers, Layer(*affine)))
-        shifts, before = _sums(layer.activation)
+        if (f.slopes == f.slopes[:, :1]).all():
+            before = _product((np.diag(f.slopes[:, 0]), f.at_zero), affine)
+            continue
+        shifts, before = _sums(f)
         weight, bias = _product(shifts, affine)
         layers.append(Layer(weight, bias, activation.relu().spread(len(bias))))
     raise AssertionError("the last layer has no activation")
