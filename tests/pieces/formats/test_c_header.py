@@ -340,6 +340,7 @@ MESSAGES = [
     (SMALL, {"scale": [1, 0]}, "scale must not be 0"),
     (SMALL, {"shift": [1, 2, 3]}, "shift must be a finite number or 2 of them"),
     (SMALL, {"dtype": "float", "output_scale": 1e40}, "too large for float"),
+    (network([([[1.0]], [0.0]), activation.piecewise([1e308], [0.0, 9.0])]), {}, "too large for double"),
     (SMALL, {"dtype": "float", "box": [(-1e38, 1e38)] * 2}, "in this box, too large for float32"),
 ]
 
