@@ -20,7 +20,10 @@ from plunit.pieces import activation
 from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.layer import Units
-from plunit.pieces.networks import Layer, LayerLike, Network, check_network, network
+from plunit.pieces.networks import Layer, Network, check_network
+
+_Affine = tuple[Floats, Floats]
+"""weight [out, in] and bias [out]."""
 
 FAR = 1024.0
 """A sum that starts at a knot of this size loses three digits of a z near 1."""
@@ -151,26 +154,42 @@ def to_relu(net: Network) -> Network:
 
         f(z) = f(t_1) - s_0 relu(t_1 - z) + s_1 relu(z - t_1) + sum_{j > 1} (s_j - s_{j-1}) relu(z - t_j),
 
-    so that PLU takes three. A unit without knots takes two, relu(z) and relu(-z). Units whose factor is 0 are left out:
-    ReLU stays one ReLU. A sum that starts at a knot above 1024 in size would lose digits. So it starts at the first
-    knot of at most 1024 in size, or at 0. Bends left of this start are (s_j - s_{j-1}) relu(t_j - z).
+    so that PLU takes three. A unit without knots takes two, relu(z) and relu(-z), and a layer of such units none. Units
+    whose factor is 0 are left out: ReLU stays one ReLU. A sum that starts at a knot above 1024 in size would lose
+    digits. So it starts at the first knot of at most 1024 in size, or at 0. Bends left of this start are
+    (s_j - s_{j-1}) relu(t_j - z). These factors are multiplied into the weights and rounded, so that the two networks
+    differ by rounding errors.
 
+    >>> from plunit.pieces import network
     >>> net = network([([[1.0]], [0.0]), activation.plu(0.5), ([[2.0]], [0.0])])
     >>> plain = to_relu(net)
     >>> plain.widths[1], plain([[-3.0], [0.5], [3.0]]).ravel().tolist()
     (3, [-4.0, 1.0, 4.0])
     """
     check_network(net)
-    layers: list[LayerLike] = []
+    layers, before = list[Layer](), None
     for layer in net.layers:
-        layers.append((layer.weight, layer.bias))
-        if layer.activation is not None:
-            layers += _sums(layer.activation)
-    return network(layers)
+        affine, f = (layer.weight, layer.bias), layer.activation
+        affine = affine if before is None else _product(affine, before)
+        if f is None:
+            return Network((*layers, Layer(*affine)))
+        if (f.slopes == f.slopes[:, :1]).all():
+            before = _product((np.diag(f.slopes[:, 0]), f.at_zero), affine)
+            continue
+        shifts, before = _sums(f)
+        weight, bias = _product(shifts, affine)
+        layers.append(Layer(weight, bias, activation.relu().spread(len(bias))))
+    raise AssertionError("the last layer has no activation")
 
 
-def _sums(f: Activation) -> list[LayerLike]:
-    """Return f_u(z) = constant + sum of factor relu(sign z - shift) as layers."""
+def _product(after: _Affine, before: _Affine) -> _Affine:
+    """Return (W, b) of W2 (W1 x + b1) + b2, in double precision."""
+    (outer, shift), (inner, start) = after, before
+    return outer @ inner, (outer @ start[:, None])[:, 0] + shift
+
+
+def _sums(f: Activation) -> tuple[_Affine, _Affine]:
+    """Return f_u(z) = constant + sum of factor relu(sign z - shift) as the affine maps before and after the ReLUs."""
     constants, terms = np.zeros(len(f.knots)), []
     for unit in range(len(f.knots)):
         constants[unit], found = _terms(f, unit)
@@ -180,7 +199,7 @@ def _sums(f: Activation) -> list[LayerLike]:
     before, after = np.zeros((len(terms), len(constants))), np.zeros((len(constants), len(terms)))
     for row, (unit, factor, sign, _) in enumerate(terms):
         before[row, unit], after[unit, row] = sign, factor
-    return [(before, -np.array(terms)[:, -1]), activation.relu(), (after, constants)]
+    return (before, -np.array(terms)[:, -1]), (after, constants)
 
 
 def _terms(f: Activation, unit: int) -> tuple[float, list[tuple[float, float, float]]]:

@@ -48,7 +48,8 @@ def from_keras(model: Any) -> Network:
 
     Inputs are [batch, features]. Known are Dense, PLU, ReLU, LeakyReLU, PReLU, Activation, BatchNormalization (with its
     moving averages), Normalization, Rescaling, Flatten, Dropout, Identity, and models of these. Any other layer is a
-    ValueError with its name. Weights keep their values; Keras evaluates them in float32.
+    ValueError with its name. Weights keep their values; the factors of the two normalisations are rounded to float64.
+    Affine layers in a row stay apart unless float64 holds their product exactly. Keras evaluates them in float32.
     """
     shape = getattr(model, "input_shape", None)
     if _kind(model) not in ("Sequential", "Functional") or not isinstance(shape, tuple):

@@ -222,9 +222,9 @@ def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple
 
 
 def _rounded(x: Floats) -> Floats:
-    """Return x to six digits: a solution that lies at a round number is met exactly."""
-    with np.errstate(divide="ignore"):
-        digits = 10.0 ** (5 - np.floor(np.log10(np.where(x == 0, 1.0, np.abs(x)))))
+    """Return x to six digits, none beyond 1e-300: a solution that lies at a round number is met exactly."""
+    places = 5 - np.floor(np.log10(np.where(x == 0, 1.0, np.abs(x))))
+    digits = 10.0 ** np.minimum(places, 300.0)
     return np.asarray(np.round(x * digits) / digits)
 
 

@@ -46,8 +46,9 @@ def holds(
     """Decide whether a property is true of a network, for all x at once.
 
     "proved" and "refuted" are certain for the network in exact arithmetic with its float64 weights: bounds are rounded
-    outward, and a witness is evaluated in fractions. "undecided" means that the time limit is reached, or that a value
-    cannot be told apart from its limit.
+    outward, and a witness is evaluated in fractions. Where the weights are those of a file, and where they are rounded
+    from them, `load` says. "undecided" means that the time limit is reached, or that a value cannot be told apart from
+    its limit.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0, -1.0]], [0.5]), activation.plu(), ([[2.0]], [0.0])])

@@ -207,13 +207,16 @@ def _touching(node: _Node, x: Floats) -> _Node:
     They touch in the middle of a bin of the range: at its ends all edges would do, and rounding would choose.
     """
     y, lines = x, []
-    for k, (layer, f) in enumerate(node.query.net.hidden):
-        own = slice(node.first[k], node.first[k] + len(layer.bias))
-        z, low, width = layer.weight @ y + layer.bias, node.low[own], node.high[own] - node.low[own]
+    for k, (weight, bias, f) in enumerate(node.query.layers):
+        if f is None:
+            break
+        own = slice(node.first[k], node.first[k] + len(bias))
+        z, low, width = weight @ y + bias, node.low[own], node.high[own] - node.low[own]
         bin_ = np.floor(BINS * np.divide(z - low, width, out=np.zeros_like(z), where=width > 0))
         lines.append(_lines(node, own, low + (np.clip(bin_, 0, BINS - 1) + 0.5) / BINS * width))
-        piece, unit = (z[:, None] > f.knots).sum(axis=1), np.arange(len(z))
-        y = f.slopes[unit, piece] * z + f.intercepts[unit, piece]
+        (knots, slopes, intercepts), unit = f, np.arange(len(z))
+        piece = (z[:, None] > knots).sum(axis=1)
+        y = slopes[unit, piece] * z + intercepts[unit, piece]
     return replace(node, lines=lines)
 
 

@@ -47,6 +47,7 @@ OPERATORS = {
     "Clip": (graph("y = Clip(x, l, h)"), {"l": np.float32(-0.5), "h": TWO}),
     "Clip from below": (graph("y = Clip(x, l)"), {"l": np.float32(-0.5)}),
     "Clip from above": (graph("y = Clip(x, , h)"), {"h": TWO}),
+    "Clip, an end far away": (graph("y = Clip(x, l, h)"), {"l": np.float32(-1e12), "h": np.float32(0.1)}),
     "Clip without ends": (graph("y = Clip(x)"), {}),
     "Clip, the ends crossed": (graph("y = Clip(x, l, h)"), {"l": TWO, "h": np.float32(-0.5)}),
     "HardSigmoid": (graph("y = HardSigmoid<alpha=1 / 6>(x)"), {}),
