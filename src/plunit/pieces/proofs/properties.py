@@ -101,7 +101,8 @@ class Case(Domain):
 
     def contains(self, x: Floats) -> bool:
         """Whether x [in] is in the domain, in exact arithmetic."""
-        return super().contains(x) and all(one.holds(fractions(x)) for one in self.exact)
+        exact = fractions(x) if self.exact else []
+        return super().contains(x) and all(one.holds(exact) for one in self.exact)
 
 
 @dataclass(frozen=True, eq=False)

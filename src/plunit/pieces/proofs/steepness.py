@@ -104,7 +104,7 @@ def is_monotone(
     largest = _largest_slope(aim, feature, start + effort.seconds / 2)
     flat = max(PROVED * largest, NOTHING * max(1.0, _largest_weights(net, feature)))
     found = search(aim, domain.box[None], effort.after(start), least=flat, accept=accept)
-    if found.found:
+    if found.found or accept(found.x, found.case) is not None:  # the search looks at slopes above `flat` only
         return False
     if found.bound > flat:
         best = Optimum.of(found, found.value, time.monotonic() - start)
