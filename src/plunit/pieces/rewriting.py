@@ -4,6 +4,7 @@ rescaled        output_shift + output_scale f((x - shift) / scale), for raw inpu
 side_by_side    (f(x), g(x)), each of its own inputs
 difference      f(x) - g(x)
 merged          f with equal units as one
+without_clip    f without a first layer that changes nothing on a box
 to_relu         f with ReLU as its only activation
 """
 
@@ -20,6 +21,7 @@ from plunit.pieces import activation
 from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.layer import Units
+from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Layer, Network, check_network
 
 _Affine = tuple[Floats, Floats]
@@ -126,8 +128,8 @@ def merged(net: Network) -> Network:
         same: dict[bytes, list[int]] = {}
         for unit, numbers in enumerate(zip(weight, layer.bias + 0.0, f.knots, f.slopes, f.at_zero, strict=True)):
             same.setdefault(b"".join(part.tobytes() for part in numbers), []).append(unit)
-        columns, kept = after.copy(), np.ones(len(weight), dtype=np.bool_)
-        for first, *others in same.values():
+        columns, kept = after + 0.0, np.ones(len(weight), dtype=np.bool_)
+        for first, *others in (units for units in same.values() if len(units) > 1):
             parts = after[:, [first, *others]].tolist()
             sums = [math.fsum(row) for row in parts]
             if all(math.fsum([*row, -total]) == 0 for row, total in zip(parts, sums, strict=True)):
@@ -135,6 +137,24 @@ def merged(net: Network) -> Network:
         layers[i] = Layer(weight[kept], layer.bias[kept], Activation(f.knots[kept], f.slopes[kept], f.at_zero[kept]))
         layers[i + 1] = Layer(columns[:, kept], layers[i + 1].bias, layers[i + 1].activation)
     return Network(tuple(layers))
+
+
+def without_clip(net: Network, box: Floats) -> Network:
+    """Return the same function on a box [in, 2], without its first layer if that is x -> x there.
+
+    >>> net = network([(np.eye(1), [0.0]), activation.hardtanh(), ([[2.0]], [0.0])])
+    >>> without_clip(net, np.array([[-1.0, 0.5]])), without_clip(net, np.array([[-1.0, 1.5]]))
+    (Network(1 - 1), Network(1 - 1 - 1))
+    """
+    first = net.layers[0]
+    if first.activation is None or first.bias.any() or not np.array_equal(first.weight, np.eye(net.inputs)):
+        return net
+    f = Functions.of(first.activation)
+    knots, (low, high) = f.knots[f.kinds], box.T[..., None]
+    last = (knots < high).sum(axis=1, keepdims=True)
+    on, pieces = np.minimum((knots <= low).sum(axis=1, keepdims=True), last), np.arange(knots.shape[1] + 1)
+    same = ((f.slopes == 1) & (f.intercepts == 0))[f.kinds]
+    return Network(net.layers[1:]) if same[(on <= pieces) & (pieces <= last)].all() else net
 
 
 def _lengthened(net: Network, depth: int) -> tuple[Layer, ...]:

@@ -7,6 +7,7 @@ take the edges over the values that the units have where the bound so far is lar
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -46,15 +47,19 @@ class _Node:
         return gamma(4 * sum(self.query.net.widths) + 64) * 1.0001
 
 
-def bound_in_numpy(query: Query, nodes: Nodes, found: Answer) -> None:
-    """Do what `bounding.bound` promises."""
+def bound_in_numpy(query: Query, nodes: Nodes, found: Answer, seconds: float) -> bool:
+    """Do what `bounding.bound` promises, and return whether all nodes are done; the clock is read between layers."""
+    end = time.monotonic() + seconds
     for n in range(len(nodes)):
-        _step(query, nodes, found, n, pinned=False)
-        if found.branch[n, 0] < 0 and (nodes.bounds[n] >= 0).any():
-            _step(query, nodes, found, n, pinned=True)
+        done = _step(query, nodes, found, n, end, pinned=False)
+        if done and found.branch[n, 0] < 0 and (nodes.bounds[n] >= 0).any():
+            done = _step(query, nodes, found, n, end, pinned=True)
+        if not done:
+            return False
+    return True
 
 
-def _step(query: Query, nodes: Nodes, found: Answer, n: int, *, pinned: bool) -> None:
+def _step(query: Query, nodes: Nodes, found: Answer, n: int, end: float, *, pinned: bool) -> bool:
     node = _Node(query, Region(nodes.box[n]), nodes.ranges[n, :, 0].copy(), nodes.ranges[n, :, 1].copy())
     node.shapes = np.zeros((len(node.low), query.net.inputs))
     found.x[n], found.branch[n] = nodes.box[n].sum(axis=1) / 2, -1
@@ -64,6 +69,8 @@ def _step(query: Query, nodes: Nodes, found: Answer, n: int, *, pinned: bool) ->
         if not np.isnan(form[-1]):
             node.region.cut(-form[:-1], over(form[-1], least))
     for k in range(len(query.net.hidden)):
+        if time.monotonic() > end:
+            return False
         if not node.region.empty:
             _bound_layer(node, k, _limits(node, nodes, n, k, pinned=pinned))
     if not node.region.empty:
@@ -75,6 +82,7 @@ def _step(query: Query, nodes: Nodes, found: Answer, n: int, *, pinned: bool) ->
         nodes.bounds[n] = NEVER
     else:
         found.branch[n] = _choose(node, scores)
+    return True
 
 
 def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[tuple[int, float, float]]:
