@@ -92,7 +92,7 @@ class Follower:
             elif kind in _PROBABILITIES:
                 raise ValueError(
                     "it makes probabilities of scores, which is not piecewise-linear; cut out the part up to the "
-                    f"scores, {node.input[0]!r}, with onnx.utils.extract_model"
+                    f"scores, {node.input[0]!r}, with {_CUT}"
                 )
             else:
                 raise ValueError(f"it is not piecewise-linear, or not known; known are {_KNOWN}")
@@ -279,6 +279,7 @@ class Follower:
 
 _SAME = Wave.line(1.0, 0.0)
 _KNOWN = ", ".join(sorted((*ELEMENTWISE, *LINEAR, *LOWERED, *PICKED)))
+_CUT = "onnx.utils.extract_model(..., check_model=False)"  # onnx checks for shapes that inner values often lack
 _PROBABILITIES = ("LogSoftmax", "Sigmoid", "Softmax")
 
 
@@ -325,7 +326,7 @@ def _read(path: Path) -> Network:
             names = ", ".join(repr(value.name) for value in ends)
             raise ValueError(
                 f"a network has one input and one output, but the {what} of this model are {names or 'none'}; cut out "
-                "the part from one to the other with onnx.utils.extract_model"
+                f"the part from one to the other with {_CUT}"
             )
     version = max((entry.version for entry in model.opset_import if entry.domain in _DOMAINS), default=1)
     shape, batch = _shape(inputs[0])

@@ -95,11 +95,15 @@ def _add_maxima(low: Lowering, slides: Sequence[Slide]) -> None:
     name = low.add("Reshape", low.node.input[0], low.array(np.array([-1])))
     for pairs in rounds:
         several = pairs[:, 1] >= 0
-        parts = [low.add("Max", *(low.add("Gather", name, low.array(pairs[several, i])) for i in range(2)))]
-        if not several.all():
-            parts.append(low.add("Gather", name, low.array(pairs[~several, 0])))
+        one, other = (low.add("Gather", name, low.array(pairs[several, i])) for i in range(2))
+        # the last input is carried past the ReLU of the difference, and fewer numbers come first in pairs than second
+        greater = low.add("Max", other, one)
+        if several.all():
+            name = greater
+            continue
+        single = low.add("Gather", name, low.array(pairs[~several, 0]))
         place = np.argsort(np.argsort(~several, kind="stable"))
-        name = low.add("Gather", low.add("Concat", *parts, axis=0), low.array(place))
+        name = low.add("Gather", low.add("Concat", greater, single, axis=0), low.array(place))
     chosen = low.add("Gather", name, low.array(last))
     low.add("Reshape", chosen, low.array(np.array(after)), output=low.node.output[0])
 
