@@ -199,28 +199,49 @@ OLDER = {
         graph("z = Gemm(x, w, b); d, m = Dropout<ratio=0.5>(z); r = Relu(d); y = Gemm(r, w, b)"),
         11,
     ),
+    "BatchNormalization": (graph("y = BatchNormalization(x, b, b, b, v)"), 13),
     "Squeeze, Unsqueeze": (graph("u = Unsqueeze<axes=[1]>(x); r = Relu(u); y = Squeeze<axes=[1]>(r)"), 12),
     "ReduceSum": (graph("s = ReduceSum<axes=[1], keepdims=1>(x); y = Sub(x, s)"), 12),
     "Slice": (graph("y = Slice<starts=[1], ends=[3], axes=[1]>(x)"), 9),
     "Split": (graph("s, t = Split<axis=1, split=[1, 2]>(x); y = Concat<axis=1>(t, s)"), 12),
 }
-"""Nodes with attributes that are inputs since, and the last version that had them."""
+"""Nodes as they were written before a version, mostly with attributes in place of inputs, and the last such version."""
 
 
 @pytest.mark.parametrize("name", OLDER)
 @pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
-def test_older_models_have_attributes_in_place_of_inputs(name, first, tmp_path):
+def test_older_models_are_those_of_onnxruntime(name, first, tmp_path):
     nodes, last = OLDER[name]
-    path = write(tmp_path / "model", nodes, {"w": WEIGHT, "b": BIAS}, version=7 if first else last)
+    arrays = {"w": WEIGHT, "b": BIAS, "v": BIAS**2}
+    path = write(tmp_path / "model", nodes, arrays, version=7 if first else last)
     np.testing.assert_allclose(load(path)(POINTS), onnx_values(path), rtol=1e-5, atol=2e-5)
 
 
-def test_dropout_of_the_first_versions_says_that_it_is_a_test(tmp_path):
-    path = write(tmp_path / "model", graph("y = Dropout<ratio=0.5, is_test=1>(x)"), version=6)
-    np.testing.assert_array_equal(load(path)(POINTS), POINTS)
-    path = write(tmp_path / "model", graph("y = Dropout<ratio=0.5>(x)"), version=6)
-    with pytest.raises(ValueError, match="Dropout: "):
-        load(path)
+FIRST = {
+    "Dropout": ("y = Dropout<ratio=0.5, is_test=1>(x)", "y = Dropout<ratio=0.5>(x)"),
+    "BatchNormalization": (
+        "y = BatchNormalization<is_test=1, spatial=1, epsilon=0.0>(x, one, zero, zero, one)",
+        "y = BatchNormalization<epsilon=0.0>(x, one, zero, zero, one)",
+    ),
+    "BatchNormalization, spatial": (
+        "y = BatchNormalization<is_test=1, epsilon=0.0>(x, one, zero, zero, one)",
+        "y = BatchNormalization<is_test=1, spatial=0>(x, one, zero, zero, one)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_the_first_versions_say_that_they_are_in_eval_mode(name, tmp_path):
+    arrays = {"one": np.ones(3, np.float32), "zero": np.zeros(3, np.float32)}
+    right, wrong = (graph(text) for text in FIRST[name])
+    np.testing.assert_array_equal(load(write(tmp_path / "model", right, arrays, version=6))(POINTS), POINTS)
+    with pytest.raises(ValueError, match=f"node 'y', {right[0].op_type}: "):
+        load(write(tmp_path / "model", wrong, arrays, version=6))
+
+
+def test_the_domain_of_onnx_may_be_named(tmp_path):
+    path = write(tmp_path / "model", graph("y = ai.onnx.Abs(x)"), domains=())
+    np.testing.assert_array_equal(load(path)(POINTS), np.abs(POINTS))
 
 
 def test_axes_behind_the_batch_are_flattened(tmp_path):

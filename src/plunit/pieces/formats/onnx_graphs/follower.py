@@ -318,6 +318,8 @@ def _read(path: Path) -> Network:
 
     model = onnx.load(str(path), load_external_data=False)
     graph = model.graph
+    for node in graph.node:
+        node.domain = "" if node.domain in _DOMAINS else node.domain
     _load_arrays(graph, path.parent)
     constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]

@@ -11,7 +11,7 @@ import math
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ def attributes(node: Any) -> dict[str, Any]:
 
 def full_name(node: Any) -> str:
     """Return the name of an operator, with its domain unless that is ONNX itself."""
-    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
+    return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
 
 
 def constant(array: Any, shape: tuple[int, ...]) -> Wave:
@@ -199,7 +199,8 @@ def folded(node: Any, values: list[Any], version: int, room: Room) -> list[Any]:
     if full_name(node) not in _FOLDED.split():
         raise ValueError(f"it is not known for arrays; known are {', '.join(_FOLDED.split())}")
     room.take("its result", 8 * largest_size(node, values))
-    return _evaluate(node, {name: value for name, value in zip(node.input, values, strict=True) if name}, version)
+    named = {name: value for name, value in zip(node.input, values, strict=True) if name}
+    return list(_evaluator(node, version).run(None, named))
 
 
 def largest_size(node: Any, values: list[Any]) -> int:
@@ -226,19 +227,30 @@ def largest_size(node: Any, values: list[Any]) -> int:
     return int(max(math.prod(together), sum(map(math.prod, shapes))))
 
 
-def _evaluate(node: Any, named: dict[str, Any], version: int) -> list[Any]:
-    """Return the results of a node by the reference of onnx, which ignores the version of a node without a graph.
+def _evaluator(node: Any, version: int) -> Any:
+    """Return what evaluates a node by the reference of onnx, which ignores the version of a node without a graph.
 
     Operators of versions before 7 are evaluated as those of 7, of which the reference has more.
     """
+    from onnx import ValueInfoProto
     from onnx.helper import make_graph
-    from onnx.onnx_ml_pb2 import ValueInfoProto
     from onnx.reference import ReferenceEvaluator
 
-    inputs, outputs = ([ValueInfoProto(name=name) for name in names if name] for names in (named, node.output))
-    graph = make_graph([node], "node", inputs, outputs)
-    results: Any = ReferenceEvaluator(graph, opsets={"": max(version, 7)}).run(None, named)
-    return list(results)
+    names = dict.fromkeys(name for name in node.input if name), node.output
+    inputs, outputs = ([ValueInfoProto(name=name) for name in each] for each in names)
+    return ReferenceEvaluator(make_graph([node], "node", inputs, outputs), opsets={"": max(version, 7)})
+
+
+@lru_cache(maxsize=256)
+def _reused_evaluator(node: bytes, version: int) -> Any:
+    """Return `_evaluator` of a serialized node: a linear map evaluates one for many blocks of rows."""
+    from onnx import NodeProto
+
+    return _evaluator(NodeProto.FromString(node), version)
+
+
+_DROPPED = {"broadcast", "consumed_inputs", "is_test", "spatial"}
+"""Attributes of the first versions; what they say is always so since."""
 
 
 def computed(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
@@ -249,11 +261,13 @@ def computed(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
         return [np.asarray(values[node.input[0]], dtype=np.float64)]
     if node.op_type == "Clip":
         return [_clipped(node, values)]
-    if any(attribute.name == "broadcast" for attribute in node.attribute):
-        # of versions before 7, and always so since
+    if any(attribute.name in _DROPPED for attribute in node.attribute):
         whole, node = node, type(node)(op_type=node.op_type, input=node.input, output=node.output)
-        node.attribute.extend(attribute for attribute in whole.attribute if attribute.name != "broadcast")
-    return _evaluate(node, {name: _widened(values[name]) for name in node.input if name}, version)
+        node.attribute.extend(attribute for attribute in whole.attribute if attribute.name not in _DROPPED)
+    if node.op_type == "BatchNormalization":
+        version = max(version, 14)  # before, the reference only knows training
+    named = {name: _widened(values[name]) for name in node.input if name}
+    return list(_reused_evaluator(node.SerializeToString(), version).run(None, named))
 
 
 def _clipped(node: Any, values: Mapping[str, Any]) -> Any:
@@ -274,8 +288,8 @@ def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, A
     """Return the linear part of a node in its input of this name and shape, and what the node adds to it."""
     if name not in node.input[: 2 if node.op_type in ("Gemm", "MatMul") else 1]:
         raise ValueError("its weights or its bias depend on the input of the network, and must be arrays")
-    if attributes(node).get("training_mode", 0):
-        raise ValueError("it is in training mode; export the model in eval mode")
+    if node.op_type == "BatchNormalization":
+        _check_batch_norm(node, version)
     numbers = _numbers(node, name, shape, values)
     check_bytes("what it computes", 8 * numbers)
     bias = np.asarray(computed(node, ChainMap({name: np.zeros(shape)}, values), version)[0])
@@ -294,6 +308,16 @@ def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, A
         return np.concatenate([part.reshape(-1, bias.size) for part in found])
 
     return linear, bias
+
+
+def _check_batch_norm(node: Any, version: int) -> None:
+    """Raise ValueError in training mode, which each version writes in its own way, or without one scale per channel."""
+    given = attributes(node)
+    training = given.get("training_mode", 0) if version >= 14 else len(node.output) > 1
+    if training if version >= 7 else not given.get("is_test", 0):
+        raise ValueError("it is in training mode; export the model in eval mode")
+    if not given.get("spatial", 1):
+        raise ValueError("it has spatial=0, a scale for each place of a channel; export a later version")
 
 
 def _numbers(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any]) -> int:
