@@ -288,7 +288,7 @@ def _named(node: Any) -> Iterator[None]:
     """Name the node in an error."""
     try:
         yield
-    except (AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
+    except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"node {node.name or node.output[0]!r}, {full_name(node)}: {error}") from None
 
 

@@ -75,6 +75,8 @@ def _slides(low: Lowering, given: Mapping[str, Any]) -> tuple[list[Slide], list[
         rest = given.get("ceil_mode", 0) and not automatic and room % strides[i] and count * strides[i] < size + before
         slides.append(Slide(count + bool(rest), kernel[i], strides[i], before, gaps[i]))
         after.append(behind)
+    windows = math.prod(low.shape[:2]) * math.prod(slide.count for slide in slides)
+    check_bytes("the numbers in its windows", 8 * windows * math.prod(kernel))
     return slides, after
 
 
@@ -90,7 +92,6 @@ def _global_max_pool(low: Lowering) -> None:
 def _add_maxima(low: Lowering, slides: Sequence[Slide]) -> None:
     """Add the maxima of windows, in rounds of pairs."""
     after = (*low.shape[:2], *(slide.count for slide in slides))
-    check_bytes("the numbers in its windows", 8 * math.prod(after) * math.prod(slide.kernel for slide in slides))
     rounds, last = pair_maxima(find_windows(low.shape, slides))
     name = low.add("Reshape", low.node.input[0], low.array(np.array([-1])))
     for pairs in rounds:
