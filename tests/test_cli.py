@@ -113,7 +113,9 @@ def test_a_missing_package_is_one_line_with_the_remedy(command, extra, package, 
     program = f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = [{command!r}, 'x']; {PROGRAM[-1]}"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr == f"plunit: {package} is not installed: pip install 'plunit[{extra}]'\n"
+    assert (
+        run.stderr == f"plunit: this command needs {package}, which is not installed; pip install 'plunit[{extra}]'\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,8 @@ def test_a_wrong_name_or_option_is_reported_before_heavy_packages_are_imported(w
 def test_a_missing_dask_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     code, _, err = run("run", "sine", "--seeds", "1", "--out", tmp_path, "--cluster", "tcp://127.0.0.1:1")
-    assert (code, err) == (2, "plunit: a cluster needs Dask: pip install 'plunit[cluster]'\n")
+    text = "a cluster needs distributed, which is not installed; pip install 'plunit[cluster]'"
+    assert (code, err) == (2, f"plunit: {text}\n")
 
 
 @pytest.mark.parametrize("loss", [BrokenExecutor, CancelledError])

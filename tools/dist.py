@@ -48,7 +48,8 @@ assert np.median(trained.history[-1]) < 0.01, trained.history[-1]
 WITHOUT_COMMAND = """
 import subprocess, sys
 run = subprocess.run(["plunit", "list"], capture_output=True, text=True)
-assert (run.returncode, run.stderr) == (2, "plunit: typer is not installed: pip install 'plunit[lab]'\\n"), run
+wanted = "plunit: this command needs typer, which is not installed; pip install 'plunit[lab]'\\n"
+assert (run.returncode, run.stderr) == (2, wanted), run
 """
 NOTICE = """
 import warnings, torch, plunit.torch

@@ -168,7 +168,7 @@ WRONG = {
     "a curve of five inputs": ("wide.json --save net.csv", ".csv holds a function of one input, and the network has 5"),
     "no folder": ("tent.json --save no/net.csv", "is missing; make it first"),
     "no solution": ("tent.json --maximum", "the solver\nfailed"),
-    "no package": ("wide.onnx", "to read it, install onnx: pip install 'plunit[fit]'"),
+    "no package": ("wide.onnx", "reading it needs onnx, which is not installed; pip install 'plunit[fit]'"),
 }
 
 

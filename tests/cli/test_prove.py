@@ -1,6 +1,7 @@
 """`plunit prove`: the answer, the exit code and the witness in the form of VNN-COMP; errors are one line."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -44,6 +45,31 @@ def test_sat_with_the_counterexample(files):
     x, y = ([float(word)] for word in found.groups())
     np.testing.assert_allclose(load(files / "net.json")(x), y, rtol=1e-12)
     assert load_vnnlib(files / "fails.vnnlib").contains(x, y)
+
+
+def test_a_file_that_jumps_by_rounding_has_a_note(files):
+    onnx_texts = pytest.importorskip("onnx_texts")
+    text = "k = Abs(x); m = Greater(k, c); p = Mul(x, a); s = Sign(x); d = Mul(s, b); q = Add(p, d); y = Where(m, q, x)"
+    arrays = {"a": np.float32(0.1), "b": np.float32(0.9), "c": np.float32(1.0)}
+    onnx_texts.write(files / "plu.onnx", onnx_texts.graph(text), arrays, ("n", 1))
+    code, out, err = run("prove", "plu.onnx", "holds.vnnlib", "--witness", "w", folder=files)
+    assert (code, err, (files / "w").read_text()) == (0, "", "unsat\n")
+    note = re.fullmatch(r"unsat\nnote: plu.onnx .* at most (\S+)\n", out)
+    jump = abs(float(np.float32(0.1)) + float(np.float32(0.9)) - 1)
+    assert float(note[1]) == pytest.approx(jump, rel=0.01)
+    code, out, err = run("pieces", "plu.onnx", folder=files)
+    assert (code, err) == (0, "")
+    assert note[0].splitlines()[1] in out.splitlines()
+
+
+def test_other_warnings_of_load_are_passed_on(files, monkeypatch):
+    def warn(path, shape):
+        warnings.warn("another package warns", UserWarning, stacklevel=2)
+        return TENT
+
+    monkeypatch.setattr(pieces, "load", warn, raising=False)
+    with pytest.warns(UserWarning, match="another package warns"):
+        assert networks._load(files / "net.json") == (TENT, [])
 
 
 def test_two_networks_by_their_names(files):

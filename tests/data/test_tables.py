@@ -55,6 +55,34 @@ def test_a_decimal_comma_is_understood(tmp_path, delimiter, extra):
     np.testing.assert_array_equal(result.x, [[n + 0.5, -n / 10] for n in range(12)])
 
 
+COLOURS = ["red", "#FF0000", "#00ff00", "#000000", "# 5", '"#00f, blue"', '#00f "b"']
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("read", [read_table, read_columns])
+@pytest.mark.parametrize("block", [1, 2**20])
+def test_rows_that_begin_with_a_hash_are_kept_and_comments_are_counted(tmp_path, monkeypatch, delimiter, read, block):
+    monkeypatch.setattr(csv_table, "BLOCK", block)
+    lines, path = [], tmp_path / "t.csv"
+    rows = [delimiter.join([COLOURS[n % 7], str(n), str(n * n)]) for n in range(60)]
+    rows.insert(40, f'#x{delimiter}"units: m')
+    rows.insert(7, "#")
+    path.write_text("\n".join([f"#made{delimiter}by{delimiter}hand", delimiter.join("abc"), *rows]))
+    found = read(path, "c", ["b"] if read is read_table else ["a", "b"], lines.append)
+    assert found.y.tolist() == [n * n for n in range(60)]
+    assert "3 lines are skipped as comments" in lines[0]
+    assert len(lines) == 1
+    if read is read_columns:
+        assert found.x[0].tolist() == [COLOURS[n % 7].strip('"') if n % 7 == 5 else COLOURS[n % 7] for n in range(60)]
+
+
+def test_without_comments_nothing_is_said_of_them(tmp_path):
+    lines = []
+    (tmp_path / "t.csv").write_text("a,b,c\n" + "".join(f"#{n % 3},{n},{n}\n" for n in range(20)))
+    assert read_columns(tmp_path / "t.csv", "c", say=lines.append).x[0].tolist()[:4] == ["#0", "#1", "#2", "#0"]
+    assert lines == []
+
+
 def test_the_rows_choose_the_delimiter_where_the_names_hold_several(tmp_path):
     result = table(tmp_path, text_of({1: "length; in cm,width; in cm,area"}))
     assert result.inputs == ("length; in cm", "width; in cm")

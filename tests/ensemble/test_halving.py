@@ -80,27 +80,20 @@ def test_shapes_need_not_survive():
 
 
 @pytest.mark.parametrize("poison", [math.nan, math.inf])
-def test_starts_that_are_not_finite_come_last(engine, poison):
-    sick = np.full((SHAPES[0].parameters, 3), poison, dtype=np.float32)
-    found = run(engine, networks=SHAPES[:1], first_starts=[sick])
+def test_starts_that_are_not_finite_come_last(engine, poison, monkeypatch):
+    def sick(*args, **options):
+        theta = initial(*args, **options)
+        theta[:, :3] = poison
+        return theta
+
+    with monkeypatch.context() as patch:
+        patch.setattr(halving, "initial", sick)
+        found = run(engine, networks=SHAPES[:1])
     assert sorted(one.start for one in found[-3:]) == [0, 1, 2]
     assert {one.steps for one in found[-3:]} == {10}
     assert np.isfinite([one.loss for one in found[:-3]]).all()
     clean = {one.start: one.theta.tobytes() for one in run(engine, networks=SHAPES[:1], keep=12)}
     assert all(one.theta.tobytes() == clean[one.start] for one in found if one.steps == STEPS)
-
-
-def test_given_starts_are_looked_at_before_they_move(engine):
-    best = run(engine)[0]
-    shape = SHAPES.index(best.network)
-    given = [np.empty((network.parameters, 0), np.float32) for network in SHAPES]
-    given[shape] = best.theta[:, None]
-    found = run(engine, first_starts=given, lr=1e3, starts=4)
-    assert (found[0].network, found[0].start, found[0].best_step) == (best.network, 0, 0)
-    assert found[0].theta.tobytes() == best.theta.tobytes()
-    assert found[0].loss == best.loss
-    many = [np.zeros((network.parameters, 9), np.float32) for network in SHAPES]
-    assert len(found) == len(run(first_starts=many, starts=4)) == 8
 
 
 @pytest.mark.parametrize(

@@ -104,16 +104,6 @@ def test_in_a_loop_over_fits_it_ends_one_of_them(kind):
     assert np.isfinite(scores).all()
 
 
-def test_members_of_an_earlier_fit_are_kept_with_warm_start():
-    model = PLURegressor(**FORMS[PLURegressor], warm_start=True).fit(X, Y[PLURegressor])
-    score = model.score(X, Y[PLURegressor])
-    again = pressing(PLURegressor, lambda done, best: True)
-    again.__dict__.update({**vars(model), "max_iter": 400_000})
-    with pytest.warns(UserWarning, match="after 4 of 400000 steps"):
-        again.fit(X, Y[PLURegressor])
-    assert again.score(X, Y[PLURegressor]) >= score - 1e-3
-
-
 def test_a_size_that_was_not_trained_has_no_loss(monkeypatch):
     """On one thread the search is stopped during the first of two splits."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

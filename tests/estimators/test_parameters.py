@@ -36,7 +36,7 @@ WRONG = [
         for name in ("alpha", "weight_decay", "tol")
         for value in (-1e-9, math.nan, math.inf, "0.1", None, True)
     ),
-    *((PLURegressor, {name: "no"}, "True or False, got 'no'") for name in ("early_stopping", "warm_start", "verbose")),
+    *((PLURegressor, {name: "no"}, "True or False, got 'no'") for name in ("early_stopping", "verbose")),
     (PLURegressor, {"random_state": "a"}, "'a' cannot be used to seed"),
     *(
         (PLURegressor, {"activation": "plu_learned", name: value}, f"a learnable {name} must .*got {value}")

@@ -217,6 +217,7 @@ def test_inputs_and_the_mean_of_several_networks(tables, tmp_path):
     assert code == 0, err
     assert "z = f(a, b, c), 300 rows: the mean of the 4 best networks of 32 starts, 16 x 16 plu units" in out
     assert "unseen" not in out
+    assert re.search(r"validation error of the 4 chosen starts .*: mean [\d.e-]+ over 4 folds; median", out)
     assert (tmp_path / "m.h").exists()
 
 

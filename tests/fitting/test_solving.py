@@ -10,6 +10,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from plunit.ensemble import MLP, forward
 from plunit.fitting import solving
+from plunit.fitting.output import told
 from plunit.fitting.problems import of_expression, of_table
 from plunit.fitting.solving import FitSettings, Found, reduced, solve
 from plunit.pieces import Curve
@@ -129,6 +130,22 @@ def test_the_closest_of_several_networks_is_left_with_its_own_losses(monkeypatch
     assert place == np.flatnonzero(rows)[best]
     assert model.best_loss_ == model.candidates_["validation_loss"][place]
     assert not hasattr(model, "loss_curve_")
+
+
+@pytest.mark.parametrize(
+    ("during", "error", "tried"), [("2 units", 1e-9, []), ("4 units", 1e-9, [(2,)]), ("2 units", 9.0, [(2,)])]
+)
+def test_a_shape_that_was_not_finished_is_tried_only_if_it_is_proved(monkeypatch, during, error, tried):
+    monkeypatch.setattr(solving, "SHAPES", ((2,), (4,), (5,)))
+    monkeypatch.setattr(solving, "LONGER", 200)
+    problem, settings = of_expression("x * y", -1.0, 1.0, 8), FitSettings(error=error, starts=8)
+    found = solve(problem, settings, lambda what, done, best: what.startswith(during))
+    assert [shape for shape, _ in found.tried] == tried
+    assert found.stopped
+    assert found.missed == (error < 1)
+    lines = told(problem, settings, found)
+    assert ("NOT proved to be within 1e-09" in "\n".join(lines)) == found.missed
+    assert ("more starts, a larger network or a smaller range" in "\n".join(lines)) == found.missed
 
 
 def test_the_finish_of_larger_networks_is_cut_to_its_time(monkeypatch):

@@ -205,10 +205,6 @@ CALLS = [
     (lambda: conditional(2, 1, hidden=(4, True)), ValueError, "each of hidden must be an integer of at least 1, got"),
     (lambda: conditional(2, 1, hidden=5), TypeError, "units of each hidden layer, such as (64, 64), got 5"),
     (lambda: Conditional(Chain(LU(2), Tanh(2)), 1), ValueError, "Conditional needs learned elementwise parts"),
-    *(
-        (lambda x=x: NETWORK.certificate(x), ValueError, "points of 2 features, at least one, got shape")
-        for x in (torch.ones(4, 3), torch.ones(0, 2), torch.ones(()))
-    ),
 ]
 
 

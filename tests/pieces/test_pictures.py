@@ -67,7 +67,7 @@ def test_given_axes_are_used():
 @pytest.mark.parametrize("draw", [draw_polygons, draw_curve])
 def test_without_matplotlib_the_error_says_what_to_install(draw, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"pip install 'plunit\[fit\]'"):
+    with pytest.raises(ImportError, match=r"matplotlib, which is not installed; pip install 'plunit\[fit\]'"):
         draw(FOLD)
 
 

@@ -99,13 +99,19 @@ def test_the_lines_name_the_command_where_there_is_one(name):
     assert commands == ([COMMANDS[name]] if name in COMMANDS else [])
 
 
+SPACES = {"name": "my  rows (1).csv", "text": TARGETS["table"]["text"].replace("z", "of  z", 1)}
+
+
 @pytest.mark.parametrize(
-    "target", [TARGETS["table"], {"kind": "expression", "text": "-abs(x)"}], ids=["table", "minus"]
+    "target",
+    [TARGETS["table"], {**TARGETS["table"], **SPACES}, *({"kind": "expression", "text": f"-abs(x{s})"} for s in " \n")],
+    ids=["table", "spaces", "minus", "two lines"],
 )
 def test_the_command_runs(tmp_path, target):
     given, _ = trained(target, "plu", steps=1)
     command = next(line[4:] for line in export(*given, "fit").payload.decode().splitlines() if "plunit fit" in line)
-    (tmp_path / "rows.csv").write_text(TARGETS["table"]["text"])
+    if "name" in target:
+        (tmp_path / target["name"]).write_text(target["text"])
     code, _, err = fit(tmp_path, "--quick", *shlex.split(command)[2:])
     assert code == 0, err
 

@@ -52,6 +52,16 @@ def install(*packages: str) -> str:
     return " ".join(["pip install", *([f"'plunit[{','.join(extras)}]'"] if extras else []), *others])
 
 
+def describe_missing(user: str, *packages: str, command: str = "") -> str:
+    """Return the line that says what needs packages that are not installed, and the command that installs them.
+
+    >>> describe_missing("a page", "jinja2", "matplotlib")
+    "a page needs jinja2 and matplotlib, which are not installed; pip install 'plunit[fit]'"
+    """
+    verb = "is" if len(packages) == 1 else "are"
+    return f"{user} needs {' and '.join(packages)}, which {verb} not installed; {command or install(*packages)}"
+
+
 def missing(error: ModuleNotFoundError, package: str, *, user: str | None = None) -> ModuleNotFoundError:
     """Return the error of a package that is not installed, with the command that installs it.
 
@@ -63,8 +73,7 @@ def missing(error: ModuleNotFoundError, package: str, *, user: str | None = None
     """
     if error.name != package:
         return error
-    needed = f"{user or f'plunit.{package}'} needs {package}, which is not installed"
-    return ModuleNotFoundError(f"{needed}; {install(package)}", name=package)
+    return ModuleNotFoundError(describe_missing(user or f"plunit.{package}", package), name=package)
 
 
 def is_installed(package: str) -> bool:

@@ -44,12 +44,13 @@ def _run() -> None:
         with contextlib.suppress(BrokenPipeError):
             _command(command)
     except ModuleNotFoundError as missing:
-        from plunit.base.errors import EXTRAS
+        from plunit.base.errors import EXTRAS, describe_missing
 
         package = str(missing.name).removeprefix("plunit.").partition(".")[0]
         if package not in EXTRAS:
             raise
-        _end(f"{package} is not installed: pip install 'plunit[{_EXTRAS.get(command, 'lab')}]'")
+        extra = f"pip install 'plunit[{_EXTRAS.get(command, 'lab')}]'"
+        _end(describe_missing("this command", package, command=extra))
     except (KeyboardInterrupt, Stopped) as stop:
         _end(str(stop) or f"stopped{_KEPT if command in _STORING else ''}", 130)
     except MemoryError:

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import math
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -82,7 +83,7 @@ def pieces_of(
         given, _ = _shape_of(shape), _numbers(chosen)  # options are checked before packages are imported
         if save is not None:
             check_ending(save)
-        net = pieces.load(model, given)
+        net, found = _load(model, given)
     domain = domain_of(net, chosen)
     if net.inputs > 2 and save is None and not maximum:
         raise UserError(
@@ -93,7 +94,7 @@ def pieces_of(
         with _one_line("choose another place with --save"):
             pieces.save(net, save, domain)
     with _progress("pieces") as show:
-        found = lines(net, domain, show) if net.inputs <= 2 else []
+        found[:0] = lines(net, domain, show) if net.inputs <= 2 else []
         if maximum:
             found.append(largest(net, domain, show))
     if box is None:
@@ -101,6 +102,17 @@ def pieces_of(
     if save is not None:
         found.append(f"saved as {save}{call_note(save)}")
     print(*found, sep="\n")
+
+
+def _load(path: Path, shape: tuple[int, ...] | None = None) -> tuple[Network, list[str]]:
+    """Return the network of a file, and lines that say how the two differ."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", pieces.JumpWarning)
+        net = pieces.load(path, shape)
+    for each in found:
+        if not isinstance(each.message, pieces.JumpWarning):
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    return net, [f"note: {shown(each.message)}" for each in found if isinstance(each.message, pieces.JumpWarning)]
 
 
 def domain_of(net: Network, box: str) -> Box:
@@ -236,13 +248,14 @@ def prove_(
             os.stat(path)
     if witness is not None:
         _check_place(witness, read)
-    net, wanted, names = _question(formula, named or {"": nets[0]})
+    net, wanted, names, notes = _question(formula, named or {"": nets[0]})
     with _progress("prove") as show, _one_line():
         verdict = pieces.holds(net, wanted, time_limit=time_limit or None, progress=show)
     lines = [WORDS[verdict.status]]
     if verdict.x is not None and verdict.y is not None:
         lines.append(assignment(names, [*verdict.x, *verdict.y]))
-    print(*lines, *([verdict.reason] if verdict.status == "undecided" else []), sep="\n", flush=True)
+    reason = [verdict.reason] if verdict.status == "undecided" else []
+    print(*lines, *reason, *notes, sep="\n", flush=True)
     if witness is not None:
         save_whole(witness, "\n".join(lines) + "\n")
     raise typer.Exit(CODES[verdict.status])
@@ -259,10 +272,15 @@ def _named(text: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-def _question(formula: Path, paths: dict[str, Path]) -> tuple[pieces.Network, pieces.Property, dict[str, int]]:
-    """Return the network, the property, and the names of all variables with their places in (x, y)."""
+def _question(
+    formula: Path, paths: dict[str, Path]
+) -> tuple[pieces.Network, pieces.Property, dict[str, int], list[str]]:
+    """Return the network, the property, the names of all variables with their places in (x, y), and notes on files."""
+    nets, notes = {}, list[str]()
     with _one_line(_GIVE_NETWORK):
-        nets = {name: pieces.load(path) for name, path in paths.items()}
+        for name, path in paths.items():
+            nets[name], found = _load(path)
+            notes += found
     with _one_line(_GIVE_PROPERTY):
         newer = is_specification(formula)
         asked: Any = (pieces.load_specification if newer else pieces.load_vnnlib)(formula)
@@ -270,7 +288,7 @@ def _question(formula: Path, paths: dict[str, Path]) -> tuple[pieces.Network, pi
         if newer:
             if set(nets) == {""} and len(only := set(asked.weights.values())) == 1:
                 nets = {only.pop(): nets[""]}
-            return asked.together(nets), asked.property, asked.names
+            return asked.together(nets), asked.property, asked.names, notes
         if set(nets) != {""}:
             raise ValueError("VNN-LIB 1.0 names no networks; give NET instead of --network")
         asked.check_fits(nets[""])
@@ -278,7 +296,7 @@ def _question(formula: Path, paths: dict[str, Path]) -> tuple[pieces.Network, pi
         every = " and ".join(shown(path) for path in paths.values())
         raise UserError(f"{every} and {shown(formula)} do not fit: {error}") from None
     letters = [*(f"X_{i}" for i in range(asked.inputs)), *(f"Y_{i}" for i in range(asked.outputs))]
-    return nets[""], asked, {name: i for i, name in enumerate(letters)}
+    return nets[""], asked, {name: i for i, name in enumerate(letters)}, notes
 
 
 def assignment(names: dict[str, int], values: Sequence[float]) -> str:

@@ -12,7 +12,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -120,6 +120,7 @@ class CsvTable:
         names: of the columns; without a header "1", "2", ...
         header: whether the first row gave the names.
         skip: lines before the data.
+        comments: the numbers of the lines that are skipped as comments, added as the rows are read.
     """
 
     content: bytes
@@ -127,6 +128,7 @@ class CsvTable:
     names: tuple[str, ...]
     header: bool
     skip: int
+    comments: set[int]
 
     @classmethod
     def of(cls, content: bytes) -> CsvTable:
@@ -135,11 +137,16 @@ class CsvTable:
             raise TableFault(" is empty (0 bytes). A table needs rows of numbers.")
         if content.startswith(b"\x1f\x8b"):
             raise TableFault(" is compressed. Unpack it first.")
-        sample = list(islice((line for _, line in _lines(_blocks(content)) if not _is_skipped(line)), _SAMPLE))
+        lines = (line for _, line in _lines(_blocks(content)))
+        sample = list(islice((line for line in lines if line.strip() and not _COMMENT.match(line)), _SAMPLE))
         if not sample:
-            raise TableFault(" has only blank lines and comments. A table needs rows of numbers.")
+            raise TableFault(
+                " has only blank lines and comments, which begin with #. A table needs rows of numbers; "
+                "where the rows begin with #, add a header line."
+            )
         delimiter = _find_delimiter(sample)
-        start, end, fields = next(_records(_blocks(content), delimiter))
+        comments = set[int]()
+        start, end, fields = next(_records(_blocks(content), delimiter, 0, comments))
         if len(fields) > MAX_COLUMNS:
             raise TableFault(
                 f", line {start}: {len(fields):,} columns were found, and the limit is {MAX_COLUMNS:,}. "
@@ -148,25 +155,28 @@ class CsvTable:
         numeric = [is_number(field, delimiter) or _is_infinite(field) for field in fields]
         # A row of numbers with gaps is data too: taken as a header, the row would be lost.
         if any(numeric) and all(yes or _is_missing(field) for yes, field in zip(numeric, fields, strict=True)):
-            return cls(content, delimiter, tuple(str(at) for at in range(1, len(fields) + 1)), False, start - 1)
+            return cls(
+                content, delimiter, tuple(str(at) for at in range(1, len(fields) + 1)), False, start - 1, comments
+            )
         names = tuple(field.strip() or f"column {at}" for at, field in enumerate(fields, 1))
-        return cls(content, delimiter, names, True, end)
+        return cls(content, delimiter, names, True, end, comments)
 
-    def numbers(self, columns: Sequence[int]) -> tuple[Array, str]:
-        """Return the numbers [rows, columns], NaN where missing, and the place of the first missing one, or ""."""
+    def numbers(self, columns: Sequence[int]) -> Array:
+        """Return the numbers [rows, columns], NaN where missing."""
         try:
-            values = self._gathered(columns, ".")
+            return self._gathered(columns, ".")
         except _DecimalCommaError:
             self._check_decimal_comma(columns)
-            values = self._gathered(columns, ",")
-        if not np.isnan(values).any():
-            return values, ""
-        return values, next(self._place(*one) for one in self._fields(columns) if _is_missing(one[2]))
+            return self._gathered(columns, ",")
+
+    def first_missing(self, columns: Sequence[int]) -> str:
+        """Return the place of the first missing number."""
+        return next(self._place(*one) for one in self._fields(columns) if _is_missing(one[2]))
 
     def columns(self, columns: Sequence[int]) -> list[Column]:
         """Return each column; the last one must hold numbers."""
         try:
-            return list(self.numbers(columns)[0].T)
+            return list(self.numbers(columns).T)
         except TableFault:
             texts = self._texts(self._of_text(columns))
             if not texts:
@@ -177,7 +187,7 @@ class CsvTable:
                     "Choose another, or for classes use plunit.sklearn.PLUClassifier."
                 ) from None
         rest = [column for column in columns if column not in texts]
-        found: dict[int, Any] = dict(zip(rest, self.numbers(rest)[0].T, strict=True)) | texts
+        found: dict[int, Any] = dict(zip(rest, self.numbers(rest).T, strict=True)) | texts
         return [found[column] for column in columns]
 
     def _of_text(self, columns: Sequence[int]) -> list[int]:
@@ -268,10 +278,11 @@ class CsvTable:
 
     def _rows(self, columns: Sequence[int], data: Lines | None = None) -> Iterator[tuple[int, list[str]]]:
         """Yield the line and the chosen fields of each row; raise TableFault where one has more fields, or fewer."""
-        for line, _, fields in _records(data or _blocks(self.content, self.skip), self.delimiter):
-            if len(fields) != len(self.names):
+        stream, width = data or _blocks(self.content, self.skip), len(self.names)
+        for line, _, fields in _records(stream, self.delimiter, width, self.comments):
+            if len(fields) != width:
                 raise TableFault(
-                    f", line {line}: {len(fields)} fields were found, and the first row has {len(self.names)} "
+                    f", line {line}: {len(fields)} fields were found, and the first row has {width} "
                     f"(delimiter {self.delimiter!r}). All rows must have as many: correct the line, "
                     "or put quotes around a field that contains the delimiter."
                 )
@@ -303,9 +314,14 @@ def _is_infinite(field: str) -> bool:
     return _INFINITE.fullmatch(field) is not None
 
 
-def _is_skipped(line: str, delimiter: str = " ") -> bool:
-    """Whether a line is a comment or blank; a line of tabs between missing fields is a row."""
-    return _COMMENT.match(line) is not None or not line.strip(" " if delimiter == "\t" else None)
+def _is_comment(line: str, delimiter: str, width: int) -> bool:
+    """Whether a line begins with # and is not a row of `width` fields, such as one that begins with a colour."""
+    if not _COMMENT.match(line):
+        return False
+    try:
+        return len(next(_reader(line, (), delimiter)) if '"' in line else _split(line, delimiter)) != width
+    except csv.Error:
+        return True
 
 
 def _split(line: str, delimiter: str) -> list[str]:
@@ -333,18 +349,30 @@ def _find_delimiter(sample: list[str]) -> str:
     )
 
 
-def _records(stream: Lines, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield (first line, last line, fields) of each record; a quoted field may span lines."""
+def _reader(line: str, others: Iterable[str], delimiter: str) -> Any:
+    """Return the reader of a record with quotes, which may go on in other lines."""
+    # A space at the end of a line is not a delimiter. A line end within quotes belongs to the field.
+    texts = chain([line.strip() if delimiter == " " else line], others)
+    return csv.reader((text + "\n" for text in texts), delimiter=delimiter, skipinitialspace=True, strict=True)
+
+
+def _records(stream: Lines, delimiter: str, width: int, comments: set[int]) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield (first line, last line, fields) of each record; a quoted field may span lines.
+
+    The numbers of comments are added to `comments`. A line that begins with # is one unless it has `width` fields.
+    """
     lines = _lines(stream)
     for start, line in lines:
-        if _is_skipped(line, delimiter):
+        # A line of tabs between missing fields is a row.
+        if not line.strip(" " if delimiter == "\t" else None):
+            continue
+        if _is_comment(line, delimiter, width):
+            comments.add(start)
             continue
         if '"' not in line:
             yield start, start, _split(line, delimiter)
             continue
-        # A space at the end of a line is not a delimiter. A line end within quotes belongs to the field.
-        texts = chain([line.strip() if delimiter == " " else line], (text for _, text in lines))
-        reader = csv.reader((text + "\n" for text in texts), delimiter=delimiter, skipinitialspace=True, strict=True)
+        reader = _reader(line, (text for _, text in lines), delimiter)
         try:
             fields = next(reader)
         except csv.Error as error:

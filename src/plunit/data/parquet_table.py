@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.base.errors import quoted
+from plunit.base.errors import describe_missing, quoted
 from plunit.data.csv_table import (
     MAX_NUMBERS,
     MAX_TEXTS,
@@ -40,13 +40,14 @@ class ParquetTable:
         with _opened(content) as file:
             return cls(content, tuple(file.schema_arrow.names))
 
-    def numbers(self, columns: Sequence[int]) -> tuple[Array, str]:
-        """Return the numbers [rows, columns], NaN where missing, and the place of the first missing one, or ""."""
-        values = np.column_stack(self._read(columns, texts=()))
-        missing = np.argwhere(np.isnan(values))
-        if not missing.size:
-            return values, ""
-        return values, f"row {missing[0, 0] + 1}, column {quoted(self.names[columns[missing[0, 1]]])}"
+    def numbers(self, columns: Sequence[int]) -> Array:
+        """Return the numbers [rows, columns], NaN where missing."""
+        return np.column_stack(self._read(columns, texts=()))
+
+    def first_missing(self, columns: Sequence[int]) -> str:
+        """Return the place of the first missing number."""
+        row, at = np.argwhere(np.isnan(self.numbers(columns)))[0]
+        return f"row {row + 1}, column {quoted(self.names[columns[at]])}"
 
     def columns(self, columns: Sequence[int]) -> list[Column]:
         """Return each column; the last one must hold numbers."""
@@ -117,9 +118,9 @@ def _opened(content: bytes) -> Iterator[Any]:
         import pyarrow
         from pyarrow import parquet
     except ModuleNotFoundError:
-        raise TableFault(f" is Parquet, and pyarrow is not installed: {_INSTALL}") from None
+        raise TableFault(describe_missing(" is Parquet; reading it", "pyarrow", command=_INSTALL)) from None
     if int(pyarrow.__version__.partition(".")[0]) < _SAFE:
-        raise TableFault(f" is Parquet, and pyarrow {pyarrow.__version__} is not safe here: {_INSTALL}")
+        raise TableFault(f" is Parquet, and pyarrow {pyarrow.__version__} is not safe here; {_INSTALL}")
     try:
         with parquet.ParquetFile(io.BytesIO(content)) as file:
             yield file

@@ -79,12 +79,12 @@ def read_table(
     with _faults(path):
         content, table = _opened(path, content, say)
         columns = _choose(table.names, target, inputs)
-        values, missing = table.numbers(columns)
+        values = table.numbers(columns)
+        _say_comments(path, table, say)
         names = [table.names[column] for column in columns]
-        if missing:
-            gaps = int(np.isnan(values).any(axis=1).sum())
+        if gaps := int(np.isnan(values).any(axis=1).sum()):
             raise TableFault(
-                f": {gaps} of {len(values)} rows have missing values, the first at {missing}. "
+                f": {gaps} of {len(values)} rows have missing values, the first at {table.first_missing(columns)}. "
                 "Every value must be given: fill them in, remove the rows, or leave columns out of the inputs."
             )
         _check_rows(values, names[-1])
@@ -105,6 +105,7 @@ def read_columns(
         _, table = _opened(path, None, say)
         chosen = _choose(table.names, target, inputs)
         *x, y = table.columns(chosen)
+        _say_comments(path, table, say)
         if any(column.dtype == object for column in x):
             check_size(len(x) * len(y), MAX_TEXTS, "values beside text")  # each becomes an object
         gaps = [_is_missing(column) for column in (x if drop_missing else [])]
@@ -180,6 +181,16 @@ def _say_header(path: Path, table: CsvTable, say: Say) -> None:
         say(
             f"{shown(path)}: the first row is the header, because {quoted(text)} is not a number. "
             f"It holds {quoted(numbers[0])} too. If the row is data, add a header line above it."
+        )
+
+
+def _say_comments(path: Path, table: CsvTable | ParquetTable, say: Say) -> None:
+    """Say how many lines of a CSV file were skipped as comments."""
+    if isinstance(table, CsvTable) and (count := len(table.comments)):
+        skipped = "1 line is skipped as a comment" if count == 1 else f"{count} lines are skipped as comments"
+        say(
+            f"{shown(path)}: {skipped}. A line that begins with # is a row only if it has {len(table.names)} fields "
+            "and comes after the first row."
         )
 
 

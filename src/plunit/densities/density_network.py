@@ -237,9 +237,9 @@ class BlockUnits:
         inner, end = self.c - self.w, 1 + self.alpha
         v = np.clip((b - inner) / self.w, 0, end)
         root = np.sqrt(np.where(self.alpha < 1, self.alpha**2 + (1 - self.alpha) * (end - v), 1 + (self.alpha - 1) * v))
-        r = v / (1 + root)
+        r = np.where(v < end, v / (1 + root), 1)  # the quotient may round to less than 1 at the end
         a = np.where(r < 1, inner + 2 * self.w * r, self.c + (b - self.c) / self.alpha)
-        return sign * np.where(r > 0, a, b), np.log(self.slope(np.where(v < end, r, 1)))
+        return sign * np.where(r > 0, a, b), np.log(self.slope(r))
 
     def backward(self, u: Array, in_value: Array, in_log: Array) -> tuple[Array, dict[str, Array]]:
         """Return the gradient in u and those in alpha, c and w [n], from the ones in the values and the log-slopes."""

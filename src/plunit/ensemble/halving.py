@@ -166,7 +166,6 @@ def search(
     seed: int = 0,
     alpha: float = 0.1,
     c: float = 1.0,
-    first_starts: Sequence[Array] = (),
     engine: str | None = None,
     progress: Progress = lambda done, best: None,
     interrupted: Callable[[], object] | None = None,
@@ -190,7 +189,6 @@ def search(
         seed: member i of shape j starts with the generator of (seed, j, i).
         alpha: the outer slope of PLU.
         c: the half-width of its inner piece.
-        first_starts: parameters [parameters, n] for each network, where its first n members start instead.
         engine: "native" or "numpy"; by default native where possible.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
             true, the search ends with what it has found, after the first look at the earliest.
@@ -201,10 +199,6 @@ def search(
     advance = ENGINES[name]
     options |= {"alpha": alpha, "c": c, "steps": steps, "every": validation.every}
     states = tuple(_begin(network, [seed, j], starts, rows.firsts, **options) for j, network in enumerate(networks))
-    for state, theta in zip(states, first_starts, strict=False):
-        for part in (state.theta, state.running):
-            part[:, : theta.shape[1]] = theta[:, :starts]
-        _look(state, min(theta.shape[1], starts), rows, validation, advance)
     schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
     race = _NetworkRace(states, rows, validation, schedule, advance)
     parts = TwoParts(progress, 0.5 if finish else 1.0)
@@ -305,19 +299,6 @@ def _begin(network: MLP, seed: Sequence[int], starts: int, firsts: Sequence[int]
     seeds = np.array([g.integers(2**63) for g in generators], dtype=np.uint64)
     held = np.resize(np.array(firsts or [0], np.int64), starts)
     return _Starts(**vars(begin(network, theta, **options)), number=np.arange(starts), seeds=seeds, firsts=held)
-
-
-def _look(state: _Starts, members: int, rows: Rows, validation: Validation, advance: Engine) -> None:
-    """Record the validation losses of the first members before their first step, by a step of size 0."""
-    if not members:
-        return
-    some = state.select(slice(0, members))
-    some = replace(some, lr=np.zeros_like(some.lr), looks=np.zeros((1, members), some.looks.dtype))
-    drawn, tests = some.data(rows, validation)
-    given = points(drawn, 1, state.network, some.theta)
-    advance([(some, Steps(0, np.ones(1), given, tests, replace(validation, every=1)))])
-    state.best_loss[:members], state.mark[:members] = some.best_loss, some.mark
-    state.best[:, :members] = some.theta
 
 
 @dataclass(frozen=True)

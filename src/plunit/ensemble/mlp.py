@@ -176,8 +176,3 @@ def in_units(network: MLP, theta: Array, x: Scale, y: Scale) -> Array:
     bias *= y.spread[:, None]
     bias += y.mean[:, None]
     return theta
-
-
-def out_of_units(network: MLP, theta: Array, x: Scale, y: Scale) -> Array:
-    """Undo `in_units`."""
-    return in_units(network, theta, *(Scale(-one.mean / one.spread, 1 / one.spread) for one in (x, y)))

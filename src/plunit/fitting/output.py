@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import plunit
-from plunit.base.errors import UserError, install, is_installed, shown
+from plunit.base.errors import UserError, describe_missing, is_installed, shown
 from plunit.base.files import ending, save_new, save_whole
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.drawing import drawn
@@ -25,6 +25,7 @@ from plunit.pieces.rounding import rounded_up
 
 if TYPE_CHECKING:
     from plunit.expressions import SupError
+    from plunit.sklearn import PLURegressor
 
 WINNERS, ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
 PLOTS = (".png", ".svg", ".pdf")
@@ -45,7 +46,7 @@ def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
         *_errors(problem, found),
         *_pieces(settings, found),
         *_tried(found),
-        f"validation error of the best starts (mean square / variance): {_winners(found)}",
+        _validation(found.model),
     ]
     return [*lines, "stopped before the end: this is the best so far"] if found.stopped else lines
 
@@ -107,7 +108,7 @@ def _tried(found: Found) -> list[str]:
     bounds_of_all = f"; proved errors of what was tried: {', '.join(tried)}" if tried else ""
     if not found.missed:
         return [f"proved to be within {found.asked:g}{bounds_of_all}"]
-    remedy = "more starts, a larger network or a smaller range" if tried else "a smaller range"
+    remedy = "a smaller range" if found.reduced else "more starts, a larger network or a smaller range"
     return [
         f"NOT proved to be within {found.asked:g}{bounds_of_all}",
         f"the best is kept; allow a larger error, or take {remedy}",
@@ -131,10 +132,17 @@ def _pieces(settings: FitSettings, found: Found) -> list[str]:
     return [first, f"{near}: {many(few.curve.pieces, 'piece')}, {error}"]
 
 
-def _winners(found: Found) -> str:
-    table = found.model.candidates_
-    losses = [f"{loss:.3g} (no. {start})" for start, loss in zip(table["start"], table["validation_loss"], strict=True)]
-    return f"{', '.join(losses[:WINNERS])}; median {float(np.median(table['validation_loss'])):.3g}"
+def _validation(model: PLURegressor) -> str:
+    """Return the line of validation errors; those of starts that have other folds are not comparable."""
+    table, unit = model.candidates_, "(mean square / variance)"
+    losses = table["validation_loss"]
+    middle = f"median {float(np.median(losses)):.3g}"
+    if (averaged := model.theta_.shape[1]) > 1:
+        folds = many(len(set(table["fold"][table["chosen"]])), "fold")
+        mean = f"mean {model.best_loss_:.3g} over {folds}"
+        return f"validation error of the {averaged} chosen starts {unit}: {mean}; {middle} of all starts"
+    best = [f"{loss:.3g} (no. {start})" for start, loss in zip(table["start"], losses, strict=True)]
+    return f"validation error of the best starts {unit}: {', '.join(best[:WINNERS])}; {middle}"
 
 
 def _share(error: float, size: float) -> str:
@@ -184,7 +192,7 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
         _check_model(path, problem, activation)
     needed = ["matplotlib", "jinja2", *(["onnx"] if ".onnx" in map(ending, files.models) else [])]
     if missing := [name for name in needed if not is_installed(name)]:
-        raise UserError(f"not installed, and needed to write these files: {' '.join(missing)}; {install(*missing)}")
+        raise UserError(describe_missing("writing these files", *missing))
 
 
 def _check_model(path: Path, problem: Problem, activation: str) -> None:

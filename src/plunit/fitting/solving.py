@@ -111,7 +111,8 @@ class Found:
         largest: the largest error against the function, with its bound for up to four inputs; None for a table.
         fixed: the network in fixed point, if asked for.
         asked: the error that was asked for, if any.
-        tried: for an error that is asked for, the hidden layers that were tried and the proved error of each.
+        tried: for an error that is asked for, the hidden layers that were tried to the end, or with success, and the
+            proved error of each.
         reduced: the curve with fewer pieces, for one input.
         missing: why there is no such curve, if it could not be found and was not asked for.
         stopped: whether the user stopped the search.
@@ -224,7 +225,8 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
         if settings.best == 1:
             _take_closest(problem, model)
         found = _judged(problem, settings, model, stop)
-        tried.append((shape, found.proved))
+        if found.proved <= error or not stop.asked:  # a shape that was stopped could do better
+            tried.append((shape, found.proved))
         if best is None or found.proved < best.proved:
             best = found
         if found.proved <= error or stop.asked:

@@ -18,12 +18,12 @@ from plunit.invertible.bijections.chain import Chain, Frozen, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU, Tanh
 from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
 from plunit.invertible.bijections.reversible import Reversible
-from plunit.invertible.certificate import Certificate
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.conversions import BijectionTransform, to_flow
 from plunit.invertible.flow import Flow
 from plunit.invertible.invertible_network import (
     ActivationMaker,
+    Certificate,
     InvertibleNetwork,
     alternating,
     conditional,

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from plunit import ensemble
-from plunit.base.errors import UserError, install
+from plunit.base.errors import UserError, missing
 from plunit.base.machine import keep_freed_memory
 from plunit.base.progress import bars
 from plunit.lab import plan, publishing, scratch, store
@@ -68,8 +68,8 @@ def cluster(address: str) -> Iterator[Executor]:
     """Connect to the Dask scheduler at an address such as tcp://host:8786; its workers need plunit installed."""
     try:
         from distributed import Client, KilledWorker
-    except ImportError:
-        raise UserError(f"a cluster needs Dask: {install('distributed')}") from None
+    except ModuleNotFoundError as error:
+        raise UserError(str(missing(error, "distributed", user="a cluster"))) from None
     try:
         client: Any = Client(address, timeout=PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError, TimeoutError) as error:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from plunit.pieces.formats.c_header import save_c
     from plunit.pieces.formats.csv_json import load_json, save_csv, save_json
     from plunit.pieces.formats.exporter import save
+    from plunit.pieces.formats.importer import JumpWarning
     from plunit.pieces.formats.loading import load, load_nnet
     from plunit.pieces.formats.model_objects import from_keras, from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx
@@ -60,6 +61,7 @@ _LATER = {
     "formats.model_objects": "from_keras from_sklearn",
     "formats.onnx_writing": "save_onnx",
     "formats.exporter": "save",
+    "formats.importer": "JumpWarning",
     "formats.vnnlib": "load_vnnlib",
     "formats.vnnlib_networks": "Specification load_specification",
     "proofs.holding": "Verdict holds",
@@ -86,6 +88,7 @@ __all__ = [
     "Curve",
     "Ensemble",
     "FixedNetwork",
+    "JumpWarning",
     "Layer",
     "Network",
     "Optimum",

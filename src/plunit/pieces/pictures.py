@@ -5,12 +5,11 @@ Colours are red, green and blue from 0 to 1.
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import numpy as np
 
-from plunit.base.errors import install
+from plunit.base.errors import describe_missing, is_installed
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.polygon_set import Polygons, polygons
 from plunit.pieces.exact_curves import Curve
@@ -112,8 +111,8 @@ def _draw_key(ax: Any, largest: float) -> None:
 
 
 def _axes(ax: Any) -> Any:
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ImportError(f"drawing needs matplotlib: {install('matplotlib')}")
+    if not is_installed("matplotlib"):
+        raise ModuleNotFoundError(describe_missing("a picture", "matplotlib"), name="matplotlib")
     if ax is not None:
         return ax
     from matplotlib import pyplot

@@ -135,10 +135,12 @@ def _fit(best: Best) -> str:
         written = repr({**target, "points": np.column_stack([task.x, task.y]).tolist()})
     hidden = ",".join([str(settings.width)] * settings.depth)
     networks = [f"--activation={best.now.network.activation}", f"--starts={settings.networks}"]
-    words = ["plunit", "fit", *source, f"--hidden={hidden}", *networks, f"--seed={settings.seed}", "--", task.title]
-    line = " ".join(shlex.join(words).split())
+    title = task.title if target["kind"] == "csv" else " ".join(task.title.split())  # a file's name has its own spaces
+    words = ["plunit", "fit", *source, f"--hidden={hidden}", *networks, f"--seed={settings.seed}", "--", title]
+    line = shlex.join(words)
     command = f"# In a terminal, where the worse networks end early:\n#   {line}\n"
-    if target["kind"] == "drawn" or task.outputs > 1:  # plunit fit takes neither
+    # plunit fit takes neither drawings nor curves, and a comment must stay one line
+    if target["kind"] == "drawn" or task.outputs > 1 or not line.isprintable():
         command = ""
     adam = settings.method == "adam"
     how = {"method": "train" if adam else "finish_members", "rate": f"lr={settings.lr!r}, " if adam else ""}

@@ -7,14 +7,13 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from plunit.base.errors import missing
+
 try:
     import anywidget
     import traitlets
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f"plunit.play.Widget needs {error.name}, which is not installed; pip install 'plunit[notebook]'",
-        name=error.name,
-    ) from None
+    raise missing(error, "anywidget", user="plunit.play.Widget") from None
 
 from plunit.play.server import page_files
 from plunit.play.workshop import Workshop

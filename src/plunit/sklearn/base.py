@@ -21,7 +21,7 @@ from plunit.base.ranges import as_count
 from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.arrays import Array, Scale
 from plunit.ensemble.halving import Candidate, places, search
-from plunit.ensemble.mlp import in_units, out_of_units
+from plunit.ensemble.mlp import in_units
 from plunit.sklearn.fitted import FittedModel
 from plunit.sklearn.folds import box, merged, present, ready, split
 
@@ -131,7 +131,6 @@ class PLUEstimator(AtomicFit, FittedModel):
     tol: float = 0.0
     random_state: Any = None
     verbose: bool = False
-    warm_start: bool = False
 
     def _check(self) -> None:
         """Raise ValueError if a parameter is wrong."""
@@ -144,7 +143,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         for name in ("alpha", "tol", *(() if self._auto_decay() else ("weight_decay",))):
             check_number(name, getattr(self, name), *NOT_NEGATIVE)
         check_number("validation_fraction", self.validation_fraction, *FRACTION)
-        for name in ("early_stopping", "warm_start", "verbose"):
+        for name in ("early_stopping", "verbose"):
             check_flag(name, getattr(self, name), count=name == "verbose")
 
     def _train(self, x: Array, y: Array, weight: Array, loss: str, held: tuple[Array, Array] | None) -> str:
@@ -160,8 +159,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         share = self.validation_fraction if self.early_stopping and held is None else 0.0
         shapes, starts = self._shapes_and_starts(len(x))
         best = min(self.n_best, starts)
-        # members that go on know the rows that other folds hold
-        most = 1 if self.warm_start else min(best, max(1, starts // len(DECAYS)))
+        most = min(best, max(1, starts // len(DECAYS)))
         order, size, folds = split(y, share, most, rng, classes=loss != "square")
         x, y, weight = x[order], y[order], weight[order]
         if held is not None:
@@ -195,7 +193,6 @@ class PLUEstimator(AtomicFit, FittedModel):
             seed=seed,
             alpha=self.alpha,
             c=self.c,
-            first_starts=self._earlier(networks, *scales),
             progress=self._progress(len(networks) * starts),
             interrupted=lambda: pressed.append(None),
             loss=loss,
@@ -246,18 +243,6 @@ class PLUEstimator(AtomicFit, FittedModel):
         every = max(1, steps // LOOKS)
         return steps // every * every, every
 
-    def _earlier(self, networks: list[MLP], x: Scale, y: Scale) -> list[Array]:
-        """Return where members start that were found before, with warm_start."""
-        if not (self.warm_start and hasattr(self, "theta_")):
-            return []
-        if self.widths_ not in [network.widths for network in networks] or self.activation != self.activation_:
-            raise ValueError(
-                f"warm_start goes on with the networks {self.widths_} of {self.activation_}; this fit has another "
-                "shape, activation, number of inputs or outputs. Fit with warm_start=False"
-            )
-        theta = out_of_units(self._form(), self.theta_, x, y).astype(np.float32)
-        return [theta if one.widths == self.widths_ else np.empty((one.parameters, 0), np.float32) for one in networks]
-
     def _keep(
         self, found: list[Candidate], best: list[Candidate], decays: Array, scales: list[Scale], box: Array
     ) -> None:
@@ -273,7 +258,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         self.alpha_and_c_ = (float(self.alpha), float(self.c))
         self.box_ = box
         self.loss_curve_ = best[0].history.astype(np.float64)
-        self.best_loss_ = best[0].loss
+        self.best_loss_ = _mean_over_folds(best)
         self.n_iter_ = best[0].steps
         self.n_layers_ = len(network.widths)
         starts = np.array([one.start for one in found])
@@ -332,6 +317,14 @@ def _chosen(members: list[Candidate], count: int) -> list[Candidate]:
     place = places(losses, np.array([one.first_held for one in members]))
     order = np.lexsort([losses, place])[:count]
     return [members[i] for i in np.sort(order)]
+
+
+def _mean_over_folds(members: list[Candidate]) -> float:
+    """Return the mean over folds of the mean loss of the members in each; the least loss is that of a lucky fold."""
+    folds: dict[int, list[float]] = {}
+    for one in members:
+        folds.setdefault(one.first_held, []).append(one.loss)
+    return float(np.mean([np.mean(losses) for losses in folds.values()]))
 
 
 def _mean_loss(members: list[Candidate]) -> tuple[int, float]:

@@ -43,7 +43,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         early_stopping: validate each start on rows it does not learn from. False, or fewer than 10 rows: the training
             rows decide.
         validation_fraction: the share of the rows in a fold, at least 10 rows (of fewer than 30, a third) and at most
-            4,000. There are as many folds as fit, at most `n_best` and `n_init` / 4, and one with `warm_start`.
+            4,000. There are as many folds as fit, at most `n_best` and `n_init` / 4.
         n_iter_no_change: the number of steps without a gain of `tol` in the validation loss after which a start ends;
             None goes on.
         tol: see `n_iter_no_change`.
@@ -53,7 +53,6 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
             takes their result if its validation loss is lower. "auto" takes up to 100, which take about 1.9 times as
             long as Adam's, where there is no noise: the validation loss is below 2 % of the variance of y, and the
             first 8 steps lower it by 2 %. 0 takes none.
-        warm_start: the next `fit` starts from the members found before, besides new ones.
 
     Attributes:
         network_: the function as a `plunit.pieces` network in the units of the data, for the piecewise-linear ones.
@@ -62,7 +61,8 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         theta_: the parameters of the members [parameters, n_best], for `plunit.ensemble.forward`.
         candidates_: all starts, the best first: shape, number of the start, fold, loss, steps, weight decay, whether it
             was chosen.
-        best_loss_: the least validation loss, in units of the variance of y, after the finish.
+        best_loss_: the mean over the folds of the validation loss of the chosen members, in units of the variance of
+            y, after the finish. The members were chosen by it, so it is lower than the loss to expect on new rows.
         loss_curve_: the training loss of the best member, every 16 steps.
         validation_scores_: 1 - the validation loss of the best member at each look, before the finish.
         n_iter_: Adam's steps of the best member; those of the finish do not count.

@@ -6,13 +6,15 @@ autograd, in `csrc/autograd.h`.
 `exact/` turns models into the exact networks of `plunit.pieces`.
 """
 
+from plunit.base.errors import describe_missing
+
 try:
     import torch as _torch  # noqa: F401
 except ModuleNotFoundError as missing:
     if missing.name != "torch":
         raise
     # with a name inside plunit, `python -m plunit.torch.build` prints this as one line
-    raise ModuleNotFoundError("PyTorch is not installed: pip install 'plunit[torch]'", name=__name__) from None
+    raise ModuleNotFoundError(describe_missing(__name__, "torch"), name=__name__) from None
 
 from plunit.torch.conversion import convert
 from plunit.torch.exact.network import to_network

@@ -1,6 +1,7 @@
 """The contract of importers, on every format: known by content, right, and never anything but one clear line."""
 
 import contextlib
+import dataclasses
 import pickle
 import re
 import sys
@@ -11,7 +12,7 @@ import pytest
 from model_files import POINTS, WRITERS
 
 from plunit.pieces import Curve, load, save_csv
-from plunit.pieces.formats import importer
+from plunit.pieces.formats import importer, loading
 from plunit.pieces.formats.importer import Content
 from plunit.pieces.formats.loading import IMPORTERS, REFUSED
 
@@ -84,7 +85,22 @@ def test_a_missing_package_is_named(name, written, monkeypatch):
     monkeypatch.setitem(sys.modules, PACKAGES[name], None)
     text = one_line(path, kind=ModuleNotFoundError)
     extra = {"onnx": "fit"}.get(PACKAGES[name], PACKAGES[name])
-    assert text == f"{path} is {name}; to read it, install {PACKAGES[name]}: pip install 'plunit[{extra}]'"
+    needed = f"reading it needs {PACKAGES[name]}, which is not installed; pip install 'plunit[{extra}]'"
+    assert text == f"{path} is {name}; {needed}"
+
+
+@pytest.mark.parametrize("error", [ImportError(), ImportError("libx.so: no such\nfile"), ModuleNotFoundError(name="x")])
+def test_a_broken_package_is_not_taken_for_a_missing_one(error, written, monkeypatch):
+    path = written("an ONNX model").path
+
+    def read(*args):
+        raise error
+
+    monkeypatch.setattr(loading, "IMPORTERS", [dataclasses.replace(each, read=read) for each in IMPORTERS])
+    text = one_line(path, kind=ImportError)
+    reason = " ".join(str(error).split()) or type(error).__name__
+    assert text.endswith(f"; reading it fails at an import: {reason}; repair or reinstall the package")
+    assert "None" not in text
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -41,6 +41,10 @@ GRAPHS = {
         + "; y = Add(x, r)",
         ROWS,
     ),
+    "each step is below the limit, all of them are not": (
+        "z = MatMul(x, w); y = Relu(z)",
+        {"w": np.eye(256, dtype=np.float32)},
+    ),
     "an array of thousands": (f"a = {TOGETHER}({', '.join(['r'] * 5000)}); y = Add(x, r)", ROWS),
     "one matrix in many layers": (
         again("{1}z = MatMul({0}, w); {1} = Relu({1}z)", 20),

@@ -176,7 +176,7 @@ def test_networks_that_are_missing_or_do_not_fit():
 
 def test_without_the_package_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "vnnlib", None)
-    with pytest.raises(ImportError, match="pip install vnnlib"):
+    with pytest.raises(ImportError, match="needs vnnlib, which is not installed; pip install vnnlib"):
         parse_specification(NETWORKS)
 
 

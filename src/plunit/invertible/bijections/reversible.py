@@ -92,8 +92,8 @@ def _compare(found: Tensor, given: Tensor) -> None:
     if not error <= TOLERANCE:  # NaN too
         raise RuntimeError(
             f"the gradients of a reversible network would be wrong: the way back ends at an input that is off by "
-            f"{error:.2g} of the size of the points; at most {TOLERANCE} is allowed. The certificate at these points "
-            f"says how much is lost in {given.dtype}; use float64, milder slopes or reversible=False"
+            f"{error:.2g} of the size of the points; at most {TOLERANCE} is allowed. "
+            f"The points are in {given.dtype}; use float64, milder slopes or reversible=False"
         )
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from plunit.base.ranges import Range
 from plunit.functional import formula
 from plunit.lab.cell import Arrays
-from plunit.lab.claims import Claim, Column, largest, mean, measure, median
+from plunit.lab.claims import Claim, Column, mean, measure, median
 from plunit.lab.experiment import Experiment, Results, Runs
 from plunit.lab.style import Picture, label, listed, look, names, seeds_of
 from plunit.lab.train import inverse as run
@@ -28,7 +28,7 @@ class InverseExperiment(Experiment):
 
     activations = ("tanh", "plu", "leaky_relu")
     choices = run.NETWORKS
-    columns = ("error", "lost", "bound")
+    columns = ("error", "lost")
     compute = staticmethod(run.compute)
     seeds = 5
     chunk = 1
@@ -48,8 +48,6 @@ class InverseExperiment(Experiment):
         for activation in ("plu", "tanh"):
             if activation in runs:
                 yield self._round_trip(activation, runs[activation])
-        if "plu" in runs:
-            yield self._certificate(runs["plu"])
 
     def finding(self, runs: Runs) -> str:
         """Say what comes back from the deepest networks."""
@@ -71,12 +69,6 @@ class InverseExperiment(Experiment):
         worst, bars = self._worst(arrays, at), (Range(high=1e-3), Range(high=1e-2))
         return measure("", sentence, statistic, median, worst, claimed=bars[0], weaker=bars[1])
 
-    def _certificate(self, arrays: Arrays) -> Claim:
-        ratio = (arrays["error"] / arrays["bound"]).reshape(-1, arrays["seed"].size).max(0)
-        sentence = "The bound of the certificate is not exceeded at any depth, PLU."
-        statistic = "largest measured error / bound over depths, layers and precisions"
-        return measure("", sentence, statistic, largest, ratio, claimed=Range(high=1), weaker=Range(high=10))
-
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw round-trip errors over depth."""
         spec: InverseSpec = self.spec
@@ -84,11 +76,8 @@ class InverseExperiment(Experiment):
         grid: Any = figure.subplots(len(spec.dtypes), len(spec.linears), squeeze=False, sharex=True, sharey="row")
         for (i, j), axes in np.ndenumerate(grid):
             for activation, arrays in runs.items():
-                error, bound = (np.median(arrays[key][j, i], axis=-1) for key in ("error", "bound"))
-                style = look(activation)
-                axes.plot(spec.depths, np.minimum(error, _CEILING), marker="o", markersize=3, **style)
-                if activation != "tanh":
-                    axes.plot(spec.depths, bound, color=style["color"], linewidth=0.9, linestyle=(0, (1, 2)))
+                error = np.minimum(np.median(arrays["error"][j, i], axis=-1), _CEILING)
+                axes.plot(spec.depths, error, marker="o", markersize=3, **look(activation))
             axes.set(
                 xscale="log", yscale="log", title=f"{spec.linears[j].replace('lu', 'LU')} layers, {spec.dtypes[i]}"
             )
@@ -100,9 +89,8 @@ class InverseExperiment(Experiment):
             axes.set_ylabel("largest |F⁻¹(F(x)) - x|")
         figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
         caption = (
-            f"{self.title}: median of {seeds_of(runs)}, {spec.features} features. Dotted: the bound of the "
-            f"certificate. Values at {_CEILING:g} stand for round trips that lose points: tanh rounds to +-1, where "
-            "its inverse is infinite."
+            f"{self.title}: median of {seeds_of(runs)}, {spec.features} features. Values at {_CEILING:g} stand for "
+            "round trips that lose points: tanh rounds to +-1, where its inverse is infinite."
         )
         alt = f"Errors of round trips over depth, rising from rounding level, for {names(runs)}."
         yield Picture(self.name, caption, alt, figure)

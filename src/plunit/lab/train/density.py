@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from plunit.base.errors import UserError, install
+from plunit.base.errors import UserError, missing
 from plunit.base.ranges import COUNT, RATE, Range
 from plunit.invertible import LU, TOYS, Flow, toy
 from plunit.invertible import density as bijection
@@ -141,6 +141,6 @@ def table(name: str) -> Tensor:
     """Return the rows of a table that ships with scikit-learn."""
     try:
         from sklearn import datasets
-    except ImportError:
-        raise UserError(f"the data set {name} needs scikit-learn: {install('sklearn')}") from None
+    except ModuleNotFoundError as error:
+        raise UserError(str(missing(error, "sklearn", user=f"the data set {name}"))) from None
     return torch.from_numpy(getattr(datasets, f"load_{name}")().data).float()

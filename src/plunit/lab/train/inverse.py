@@ -13,8 +13,7 @@ import numpy as np
 import torch
 
 from plunit.base.ranges import COUNT, Range
-from plunit.invertible import PLU, ActivationMaker, Chain, InvertibleNetwork, LeakyReLU, Tanh, alternating
-from plunit.invertible.certificate import part_by_part, round_trip_errors
+from plunit.invertible import PLU, ActivationMaker, Chain, Frozen, InvertibleNetwork, LeakyReLU, Tanh, alternating
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.scratch import one_thread
 
@@ -55,19 +54,18 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     """Return the round trips of a cell, each array [linears, dtypes, depths, seeds].
 
     - error: the largest |F^-1(F(x)) - x|, infinite if some is not finite;
-    - lost: the share of points that come back as no number;
-    - bound: the bound of the certificate, NaN for tanh, whose inverse has no Lipschitz constant.
+    - lost: the share of points that come back as no number.
     """
     spec: InverseSpec = cell.spec
     kinds = list(product(cell.seeds, spec.linears, spec.dtypes))
     found = np.array([round_trips(spec, cell.activation, linear, dtype, seed) for seed, linear, dtype in kinds])
-    trips = found.reshape(len(cell.seeds), len(spec.linears), len(spec.dtypes), 3, len(spec.depths))
-    error, lost, bound = np.moveaxis(trips, (0, 3), (-1, 0))
-    return {"seed": np.array(cell.seeds), "error": error, "lost": lost, "bound": bound}
+    trips = found.reshape(len(cell.seeds), len(spec.linears), len(spec.dtypes), 2, len(spec.depths))
+    error, lost = np.moveaxis(trips, (0, 3), (-1, 0))
+    return {"seed": np.array(cell.seeds), "error": error, "lost": lost}
 
 
 def round_trips(spec: InverseSpec, activation: str, linear: Linear, dtype: str, seed: int) -> np.ndarray[Any, Any]:
-    """Return [3, depths]: the largest error, the share of points lost, and the bound of the certificate.
+    """Return [2, depths]: the largest error, and the share of points lost.
 
     The network of some depth is the beginning of the deepest one.
     """
@@ -75,12 +73,9 @@ def round_trips(spec: InverseSpec, activation: str, linear: Linear, dtype: str, 
     make = NETWORKS[activation](spec.alpha)
     network = InvertibleNetwork(spec.features, max(spec.depths), activation=make, linear=linear, generator=generator)
     x = torch.randn(spec.points, spec.features, generator=generator).to(getattr(torch, dtype))
-    whole = part_by_part(network.to(x).bijection)
-    chains = [Chain(*whole.parts()[: 2 * depth + 1]) for depth in spec.depths]
+    parts = [Frozen(part) for part in network.to(x).bijection.parts()]
+    chains = [Chain(*parts[: 2 * depth + 1]) for depth in spec.depths]
     with torch.no_grad():
         errors = torch.stack([(chain.inverse(chain(x)[0])[0] - x).norm(dim=-1) for chain in chains])
     lost = (~errors.isfinite()).double().mean(-1)
-    bounds = np.nan if activation == "tanh" else np.array(round_trip_errors(whole, x))[[2 * d for d in spec.depths]]
-    return np.stack(
-        [errors.nan_to_num(torch.inf, torch.inf).amax(-1).numpy(), lost.numpy(), np.broadcast_to(bounds, lost.shape)]
-    )
+    return np.stack([errors.nan_to_num(torch.inf, torch.inf).amax(-1).numpy(), lost.numpy()])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from plunit.pieces.activation import Activation
+from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import LayerLike, Network, network
 
 __all__ = ["Importer"]
@@ -32,12 +34,13 @@ class Importer:
       other package, so that a file's format is named even if the package that reads it is missing.
     - `read` executes nothing that a file holds: no pickle, no lambda, no import by a name in the file.
     - `read` checks sizes before it reserves memory: no part of a file and no array has more than `LIMIT` bytes, and all
-      arrays together, counted by `Room`, at most twice that. A small file can name a large array, or one many times.
+      arrays together, counted by one `Room`, at most twice that. A small file can name a large array, or one many
+      times.
     - Whatever `read` does not understand is an error that names the layer, never a layer left out.
     - `read` makes its network with `build`, which checks the sizes of the layers.
     - Weights keep their values: float32 becomes float64 without rounding.
     - A package that `read` needs is imported in `read`, not above. Then an error names it. The package goes into
-      `PACKAGES` of test_importers.py.
+      `EXTRAS` of `plunit.base.errors`, and into `PACKAGES` of test_importers.py.
 
     Attributes:
         name: what the file is, with its article: "an ONNX model".
@@ -92,8 +95,22 @@ def check_bytes(what: str, count: int) -> None:
         raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are read")
 
 
+class JumpWarning(UserWarning):
+    """A file jumps where its constants are rounded, and the network that was read is continuous.
+
+    bound: [out], the largest difference between each output of the file, in real arithmetic, and of the network.
+    """
+
+    def __init__(self, path: Path, bound: Floats) -> None:
+        self.bound = bound
+        super().__init__(
+            f"{path} jumps where its rounded constants do not meet, and the network is continuous; their outputs "
+            f"differ by at most {self.bound.max():.3g}"
+        )
+
+
 class Room:
-    """Counts the arrays that are made of a file."""
+    """Counts the arrays that are made of a file; a `load` has one of them for all its steps."""
 
     def __init__(self) -> None:
         self._taken = 0
@@ -105,14 +122,23 @@ class Room:
         if self._taken > 2 * LIMIT:
             raise ValueError(f"with {what} its arrays have {self._taken:,} bytes, and at most {2 * LIMIT:,} are made")
 
+    @contextmanager
+    def lend(self) -> Iterator[None]:
+        """Count the arrays of a block until it ends, because they are dropped there."""
+        before = self._taken
+        yield
+        self._taken = before
 
-def build(layers: Sequence[LayerLike]) -> Network:
+
+def build(layers: Sequence[LayerLike], room: Room | None = None) -> Network:
     """Return the network of these layers; ValueError if one of them is too wide, or if all need too much memory.
+
+    `room` is that of the file, if other arrays were made of it.
 
     A small file can name a large width, and a layer of that width may need a square matrix: between two activations,
     and as the product of two affine layers.
     """
-    room, before, units = Room(), 0, 0
+    room, before, units = room or Room(), 0, 0
     for layer in layers:
         if isinstance(layer, Activation):
             room.take(f"a layer of {units:,} units", 8 * units * before)

@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 
-from plunit.base.errors import install
+from plunit.base.errors import EXTRAS, describe_missing
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats import csv_json, nnet_text
 from plunit.pieces.formats.importer import Content, Importer, check_bytes
@@ -28,7 +28,8 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     (channels, length). Other formats state it themselves. A curve in JSON becomes a network of one input, whose first
     and last piece go on beyond the ends of the curve.
 
-    The weights are those of the file. The network is their exact function; a framework evaluates it in float32.
+    The weights are those of the file. The network is their exact function; a framework evaluates it in float32. An ONNX
+    graph may jump where a constant of it was rounded; then a `JumpWarning` has the bound on the difference.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -48,9 +49,7 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     except MemoryError:
         raise
     except ImportError as error:
-        package = str(error.name).removeprefix("plunit.").partition(".")[0]
-        text = f"{path} is {importer.name}; to read it, install {package}: {install(package)}"
-        raise ModuleNotFoundError(text, name=package) from None
+        raise _import_error(f"{path} is {importer.name}; reading it", error) from None
     # a file of any content can fail in any way
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -160,3 +159,12 @@ REFUSED: tuple[Importer, ...] = (
     ),
 )
 """The formats that are known and not read: why, and what to do instead."""
+
+
+def _import_error(user: str, error: ImportError) -> ImportError:
+    """Return the error of a package that `user` needs and that is not installed, or is broken."""
+    package = str(error.name).removeprefix("plunit.").partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and package in EXTRAS:
+        return ModuleNotFoundError(describe_missing(user, package), name=package)
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return ImportError(f"{user} fails at an import: {reason}; repair or reinstall the package", name=error.name)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.base.errors import install
+from plunit.base.errors import missing
 from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
@@ -56,8 +56,8 @@ def bytes_of(
         raise ValueError("relu=True rewrites networks, and this is a curve; give the network it was found from")
     try:
         import onnx
-    except ImportError:
-        raise ImportError(f"save_onnx needs the package onnx: {install('onnx')}") from None
+    except ModuleNotFoundError as error:
+        raise missing(error, "onnx", user="save_onnx") from None
     graph = Graph(onnx, kind)
     if isinstance(function, Curve):
         inputs, outputs = 1, function.values.shape[1]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.base.errors import missing
 from plunit.pieces.formats.importer import check_bytes
 from plunit.pieces.formats.vnnlib import DEPTH, Formula, loaded, plain_text
 from plunit.pieces.networks import Network
@@ -89,8 +90,8 @@ def parse_specification(text: str) -> Specification:
     """
     try:
         from vnnlib import VNNLibException, parse_query_string
-    except ImportError:
-        raise ImportError("VNN-LIB 2.0 needs the package vnnlib: pip install vnnlib") from None
+    except ModuleNotFoundError as error:
+        raise missing(error, "vnnlib", user="VNN-LIB 2.0") from None
     plain = plain_text(text)
     if "\0" in plain:  # the package takes it for the end
         raise ValueError("it has a byte 0, which no text has; write the file again")

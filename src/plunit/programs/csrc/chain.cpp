@@ -3,7 +3,7 @@
 //
 // A call trains one member, samples on the lanes, in chunks that stay in the caches. Parameters by kind: lower and upper
 // triangles and log-diagonals and biases of all maps, then log alpha, log c and logit rho of all units, as far as the
-// activation has them. See plunit.densities.architecture.
+// activation has them. See plunit.densities.density_network.Architecture.
 #include <algorithm>
 #include <limits>
 #include <memory>

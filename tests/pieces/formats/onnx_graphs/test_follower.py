@@ -328,9 +328,9 @@ def test_a_reader_that_takes_an_operator_for_another_is_found(kind, tmp_path, mo
 
 
 def test_layers_that_are_put_together_wrongly_are_found(tmp_path, monkeypatch):
-    def wrong(output):
-        (weight, bias), *rest = chain(output)
-        return [(1.01 * weight, bias), *rest]
+    def wrong(output, room):
+        ((weight, bias), *rest), jump = chain(output, room)
+        return [(1.01 * weight, bias), *rest], jump
 
     monkeypatch.setattr(follower, "chain", wrong)
     with pytest.raises(ValueError, match="is not the function of its graph"):
@@ -348,6 +348,11 @@ REFUSED = {
     "Tanh": (graph("y = Tanh(x)"), {}, "node 'y', Tanh: it is not piecewise-linear, or not known; known are Abs, "),
     "a square": (graph("y = Mul(x, x)"), {}, "two functions of the input are multiplied"),
     "a jump": (graph("y = Sign(x)"), {}, "jumps by 2 at 0"),
+    "a small jump": (
+        graph("m = Greater(x, one); h = Mul(x, half); b = Add(h, c); y = Where(m, b, x)"),
+        {"one": np.float32(1), "half": np.float32(0.5), "c": np.float32(0.5000004)},
+        "jumps by 4.17233e-07 at 1",
+    ),
     "a jump at one point": (
         graph("a = Abs(x); m = LessOrEqual(a, zero); y = Where(m, two, x)"),
         {"zero": np.float32(0), "two": TWO},
@@ -611,3 +616,57 @@ def test_several_outputs_are_named(tmp_path):
     (tmp_path / "model").write_bytes(model.SerializeToString())
     with pytest.raises(ValueError, match="the outputs of this model are 'y', 'h'"):
         load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("domains", [(), ("com.example",)], ids=["undeclared", "declared"])
+@pytest.mark.parametrize("kind", ["Relu", "Cast", "Dropout"])
+def test_operators_of_another_domain_are_refused(kind, domains, tmp_path):
+    own = make.make_node(kind, ["x"], ["y"], domain="com.example", **({"to": 1} if kind == "Cast" else {}))
+    path = write(tmp_path / "model", [own], domains=domains)
+    with pytest.raises(ValueError, match=rf"com\.example\.{kind}"):
+        load(path)
+
+
+def test_operators_that_the_file_defines_are_refused(tmp_path):
+    model = onnx.load(write(tmp_path / "model", graph("y = Relu(x)")))
+    opsets = [make.make_opsetid("", 17)]
+    model.functions.append(make.make_function("", "Relu", ["a"], ["b"], graph("b = Neg(a)"), opsets))
+    (tmp_path / "model").write_bytes(model.SerializeToString())
+    with pytest.raises(ValueError, match="Relu"):
+        load(tmp_path / "model")
+
+
+def test_a_model_declares_the_standard_operators(tmp_path):
+    model = onnx.load(write(tmp_path / "model", graph("y = Relu(x)")))
+    model.opset_import[0].domain = "com.example"
+    (tmp_path / "model").write_bytes(model.SerializeToString())
+    with pytest.raises(ValueError, match=r"com\.example"):
+        load(tmp_path / "model")
+
+
+INTEGERS = {"uint8": onnx.TensorProto.UINT8, "int64": onnx.TensorProto.INT64, "bool": onnx.TensorProto.BOOL}
+BEFORE_CAST = {
+    "a sum": "s = Add(x, x); y = Cast<to=1>(s)",
+    "a sum of what was moved": "r = Reshape(x, n); s = Sub(r, r); y = Cast<to=1>(s)",
+    "a copy": "c = Identity(x); s = Relu(c); y = Cast<to=1>(s)",
+    "a maximum": "y = Max(x, x)",
+    "a mask": "y = Where(x, two, w)",
+    "a matrix": "y = MatMul(x, w)",
+}
+
+
+@pytest.mark.parametrize("text", BEFORE_CAST.values(), ids=BEFORE_CAST)
+@pytest.mark.parametrize("kind", INTEGERS)
+def test_arithmetic_of_integers_is_refused(kind, text, tmp_path):
+    arrays = {"n": np.array([-1, 3]), "w": WEIGHT[:1], "two": TWO}
+    path = write(tmp_path / "model", graph(text), arrays, kind=INTEGERS[kind])
+    with pytest.raises(ValueError, match=kind.upper()):
+        load(path)
+
+
+@pytest.mark.parametrize("kind", INTEGERS)
+def test_integers_may_be_moved_and_cast(kind, tmp_path):
+    nodes = graph("r = Reshape(x, n); c = Identity(r); f = Cast<to=1>(c); s = Add(f, f); y = Sub(s, b)")
+    net = load(write(tmp_path / "model", nodes, {"n": np.array([-1, 3]), "b": BIAS}, kind=INTEGERS[kind]))
+    x = np.array([0.0, 1.0, 1.0])
+    np.testing.assert_allclose(net(x), 2 * x - BIAS.astype(float), rtol=1e-12)

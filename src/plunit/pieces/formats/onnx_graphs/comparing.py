@@ -18,14 +18,17 @@ from plunit.pieces.formats.importer import check_bytes
 from plunit.pieces.formats.onnx_graphs.operators import PICKED, computed
 from plunit.pieces.networks import Network, terms
 
-_NEAR = 1e-5  # functions of float32 constants may jump by 1e-6 at each kink (see `waves`)
-_ROUNDING = 1e-9
-_ROUGH = 1e-4  # jumps of several layers add up
+_ROUNDING = 1e-12
+_ROUGH = 1e-9  # rounding of several layers, whose terms may cancel
+_LEAST = 1e-200  # smaller than all numbers of a graph, and larger than what underflows on the way
 _NUMBERS = 2**20
 _PARTS = np.array([0.03, 0.29, 0.5, 0.83])
 
 Graph = tuple[dict[str, Any], int]
 """The arrays of a graph by name, and the version of its operators."""
+
+Unit = tuple[Activation | None, Floats]
+"""The function of units, None for the identity, and how much it differs at most from that of the graph, [units]."""
 
 
 def probes(waves: Iterable[Floats], units: int) -> Floats:
@@ -54,8 +57,9 @@ class UnitNodes:
         """Add a node, the shape of its result, and the knots of that as a function of the source."""
         self.steps.append((node, shape, knots))
 
-    def check(self, output: str, line: tuple[Floats, Floats], f: Activation | None, constants: dict[str, Any]) -> None:
+    def check(self, output: str, line: tuple[Floats, Floats], unit: Unit, constants: dict[str, Any]) -> None:
         """Raise ValueError if a value is not f(slope z + shift) of the source z, for a line (slope, shift)."""
+        f, jump = unit
         steps: list[Any] = []
         needed = {output}
         for step in reversed(self.steps):
@@ -71,7 +75,7 @@ class UnitNodes:
             with np.errstate(all="ignore"):
                 graph, terms = self._values(steps, output, z, constants)
                 found, size = _values(line, f, z)
-            wrong = ~(np.abs(graph - found) <= _NEAR * size + _ROUNDING * terms)
+            wrong = ~(np.abs(graph - found) <= jump + _ROUNDING * (size + terms) + _LEAST)
             if wrong.any():
                 i = tuple(int(axis[0]) for axis in np.nonzero(wrong))
                 raise ValueError(
@@ -117,9 +121,12 @@ def _values(line: tuple[Floats, Floats], f: Activation | None, z: Floats) -> tup
 
 
 def check_network(
-    net: Network, nodes: Sequence[Any], ends: tuple[str, str], shape: tuple[int, ...], graph: Graph
+    net: Network, jump: Floats, nodes: Sequence[Any], ends: tuple[str, str], shape: tuple[int, ...], graph: Graph
 ) -> None:
-    """Raise ValueError if a network is not what the nodes compute from the first to the last name, at random points."""
+    """Raise ValueError if a network differs from what the nodes compute by more than `jump` [out], at random points.
+
+    ends: the names of the input and the output.
+    """
     rng = np.random.default_rng(0)
     source, output = ends
     constants, version = graph
@@ -134,5 +141,5 @@ def check_network(
         size = terms(net.alone, x.reshape(1, -1), np.zeros(0, dtype=np.int64))
         # large values may cancel on the way
         most = max(float(np.abs(np.asarray(value, dtype=np.float64)).max(initial=0.0)) for value in values.values())
-        if not (np.abs(found - wanted) <= _ROUGH * size + _ROUNDING * most).all():
+        if not (np.abs(found - wanted) <= jump + _ROUGH * (size + most)).all():
             raise ValueError("the network that was read is not the function of its graph; report this file as a bug")

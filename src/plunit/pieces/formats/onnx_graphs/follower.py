@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Importer, Room, build, check_bytes
+from plunit.pieces.formats.importer import Importer, JumpWarning, Room, build, check_bytes
 from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, check_network
 from plunit.pieces.formats.onnx_graphs.layering import Tensor, chain
 from plunit.pieces.formats.onnx_graphs.lowering import LOWERED, lower
@@ -43,19 +44,29 @@ class Signal(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Source(NamedTuple):
+    """The input of a graph: its name, its shape for one sample, and the type of its numbers as ONNX names it."""
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str
+
+
 class Follower:
     """Follows a graph node by node, for one sample: the values found so far by name, arrays and signals."""
 
-    def __init__(self, name: str, shape: tuple[int, ...], constants: Mapping[str, Any], version: int) -> None:
+    def __init__(self, source: Source, constants: Mapping[str, Any], version: int, room: Room) -> None:
         self.values: dict[str, Any] = dict(constants)
         self.version = version
+        self._kind = source.kind
+        self._integers = set() if source.kind in _FLOATS else {source.name}
         self._steps: dict[int, UnitNodes] = {}
         self._lines: dict[int, tuple[Tensor, Floats, Floats]] = {}
         self._made: dict[tuple[int, int], Tensor] = {}
         self._checked: set[str] = set()
         self._unread: dict[str, str] = {}
-        self._room = Room()
-        self._start(name, Tensor(math.prod(shape)), shape)
+        self._room = room
+        self._start(source.name, Tensor(math.prod(source.shape)), source.shape)
 
     def read(self, node: Any) -> list[Any]:
         """Follow a node, or the nodes that it stands for; return those."""
@@ -76,6 +87,7 @@ class Follower:
         with _named(node):
             values: list[Any] = [self._value(name) if name else None for name in node.input]
             kind = full_name(node)
+            self._check_integers(node)
             if not any(isinstance(value, Signal) for value in values):
                 self.values.update(zip(node.output, folded(node, values, self.version, self._room), strict=False))
             elif kind in PICKED:
@@ -104,6 +116,18 @@ class Follower:
             raise ValueError(f"it uses {name!r}, an output of {self._unread[name]} that is not read")
         return self.values[name]
 
+    def _check_integers(self, node: Any) -> None:
+        """Raise ValueError if a node computes with integers, which overflow; it may move or cast them."""
+        if self._integers.isdisjoint(node.input):
+            return
+        if node.op_type in (*PICKED, "Identity"):
+            self._integers.update(node.output)
+        elif node.op_type not in ("Cast", "Shape"):
+            raise ValueError(
+                f"it computes with the input of the network, whose type is {self._kind}, and only real arithmetic is "
+                "known; cast the input to FLOAT first"
+            )
+
     def output(self, name: str) -> Tensor:
         """Return the tensor of a value."""
         result = self.values.get(name)
@@ -120,16 +144,17 @@ class Follower:
     def _tensor(self, signal: Signal) -> Tensor:
         """Return the numbers of a signal as a tensor: units, unless all are lines. The nodes are compared with it."""
         root, slope, shift = self._root(signal.tensor)
-        wave, f = signal.wave, signal.wave.activation() if signal.wave.knots.shape[1] else None
+        wave, kind = signal.wave, np.float64 if self._kind == "DOUBLE" else np.float32
+        f, jump = wave.activation(kind) if wave.knots.shape[1] else (None, np.zeros(1))
         key = signal.tensor.number, id(wave)
         if key not in self._made and f is not None:
-            self._made[key] = Tensor(signal.tensor.size, (signal.tensor,), activation=f)
+            self._made[key] = Tensor(signal.tensor.size, (signal.tensor,), activation=f, jump=jump)
         elif f is None and wave is not _SAME:
             factor, offset = wave.slopes[:, 0], wave.intercepts[:, 0]
             slope, shift = factor * slope, factor * shift + offset
             self._made.setdefault(key, _line(signal.tensor, factor, offset))
         if signal.name not in self._checked:
-            self._steps[root.number].check(signal.name, (slope, shift), f, self.values)
+            self._steps[root.number].check(signal.name, (slope, shift), (f, jump), self.values)
             self._checked.add(signal.name)
         return self._made.get(key, signal.tensor)
 
@@ -308,6 +333,7 @@ def _node(kind: str, inputs: Sequence[str], output: str, given: Mapping[str, Any
 
 
 _DOMAINS = ("", "ai.onnx")
+_FLOATS = ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16")
 
 _BEGINS = re.compile(rb"\x08[\x01-\x7f][\x12\x1a\x22\x28\x32\x3a\x42]")
 """The version of the format, which is field 1 of a ModelProto, and the tag of another field from 2 to 8."""
@@ -318,9 +344,11 @@ def _read(path: Path) -> Network:
 
     model = onnx.load(str(path), load_external_data=False)
     graph = model.graph
+    _check_domains(model)
     for node in graph.node:
         node.domain = "" if node.domain in _DOMAINS else node.domain
-    _load_arrays(graph, path.parent)
+    room = Room()
+    _load_arrays(graph, path.parent, room)
     constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     for what, ends in (("inputs", inputs), ("outputs", graph.output)):
@@ -332,25 +360,41 @@ def _read(path: Path) -> Network:
             )
     version = max((entry.version for entry in model.opset_import if entry.domain in _DOMAINS), default=1)
     shape, batch = _shape(inputs[0])
-    follower = Follower(inputs[0].name, shape, constants, version)
+    kind = onnx.TensorProto.DataType.Name(inputs[0].type.tensor_type.elem_type)
+    follower = Follower(Source(inputs[0].name, shape, kind), constants, version, room)
     nodes = [each for node in graph.node for each in follower.read(node)]
     name = graph.output[0].name
-    net = build(chain(follower.output(name)))
+    layers, jump = chain(follower.output(name), room)
+    net = build(layers, room)
     found = follower.values[name].shape
     if batch and found[:1] != (1,):
         raise ValueError(
             f"its output has shape {list(found)} for one sample, and its first axis must be that of the batch"
         )
-    check_network(net, nodes, (inputs[0].name, name), shape, (follower.values, version))
+    check_network(net, jump, nodes, (inputs[0].name, name), shape, (follower.values, version))
+    if jump.any():
+        warnings.warn(JumpWarning(path, jump), stacklevel=3)
     return net
 
 
-def _load_arrays(graph: Any, folder: Path) -> None:
+def _check_domains(model: Any) -> None:
+    """Raise ValueError if the standard operators are not declared, or if an operator is defined in the file."""
+    declared = {entry.domain for entry in model.opset_import}
+    if declared and declared.isdisjoint(_DOMAINS):
+        raise ValueError(f"it declares operators of {', '.join(sorted(declared))}, and must declare the standard ones")
+    own = {(function.domain, function.name) for function in model.functions}
+    for node in model.graph.node:
+        if (node.domain, node.op_type) in own:
+            raise ValueError(
+                f"node {node.name or node.output[0]!r} is {full_name(node)}, which the file itself defines"
+            )
+
+
+def _load_arrays(graph: Any, folder: Path, room: Room) -> None:
     """Check the sizes of all arrays, and read those that lie in a file beside the model."""
     from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
     from onnx.helper import tensor_dtype_to_np_dtype
 
-    room = Room()
     inside = (part.t for node in graph.node for part in node.attribute if part.HasField("t"))
     for tensor in (*graph.initializer, *inside):
         count = math.prod(tensor.dims)

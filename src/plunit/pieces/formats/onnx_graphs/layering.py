@@ -28,13 +28,17 @@ Linear = Callable[..., Floats]
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """linear(parents) + bias; or units, activation(parent); or the inputs, if there is neither."""
+    """linear(parents) + bias; or units, activation(parent); or the inputs, if there is neither.
+
+    jump: [size], how much the units differ at most from those of the graph, which jump where constants are rounded.
+    """
 
     size: int
     parents: tuple[Tensor, ...] = ()
     linear: Linear | None = None
     bias: Floats | None = None
     activation: Activation | None = None
+    jump: Floats | None = None
     number: int = field(default_factory=lambda: next(_NUMBERS))
 
     @property
@@ -55,8 +59,11 @@ class Tensor:
     """The number of identity units that carry it through a layer, or what it is made of."""
 
 
-def chain(output: Tensor) -> list[LayerLike]:
-    """Return the layers of a network that computes a tensor of the inputs."""
+def chain(output: Tensor, room: Room) -> tuple[list[LayerLike], Floats]:
+    """Return the layers of a network that computes a tensor of the inputs, and how much they differ at most, [out].
+
+    A difference d of the values before an activation is at most (its largest slope) d after it, plus the jump.
+    """
     wanted = [output]
     stages: list[tuple[list[Tensor], list[Tensor]]] = []
     for level in range(output.level, -1, -1):
@@ -64,12 +71,18 @@ def chain(output: Tensor) -> list[LayerLike]:
         stages.insert(0, (held, wanted))
         # what the units of this level are made of, and what passes them
         wanted = [each.parents[0] if level and each.level == level else each for each in held]
-    room = Room()
     layers: list[LayerLike] = []
+    off = np.zeros(1)
     for level, (held, wanted) in enumerate(stages):
-        layers += [_activation(held, level)] if level else []
-        layers.append(_affine(wanted, held, room))
-    return slimmed(layers)
+        if level:
+            layers.append(f := _activation(held, level))
+            off = np.abs(f.slopes).max(axis=1) * off + _jumps(held, level)
+        with room.lend():
+            weight, bias = _affine(wanted, held, room)
+        room.take(f"a layer of {len(bias):,} units", weight.nbytes)
+        layers.append((weight, bias))
+        off = np.abs(weight) @ off if off.any() else np.zeros(len(bias))
+    return slimmed(layers), (1 + 1e-9) * off  # more than the sums are rounded
 
 
 def _held(wanted: Sequence[Tensor], level: int) -> list[Tensor]:
@@ -128,6 +141,14 @@ def _activation(held: Sequence[Tensor], level: int) -> Activation:
     """Return the functions of the units of a level, and the identity for what passes them."""
     functions = [each.activation if each.level == level else None for each in held]
     return beside([(f or identity()).spread(each.size) for f, each in zip(functions, held, strict=True)])
+
+
+def _jumps(held: Sequence[Tensor], level: int) -> Floats:
+    """Return the jumps of the units of a level, and 0 for what passes them."""
+    jumps = [each.jump if each.level == level else None for each in held]
+    return np.concatenate(
+        [np.broadcast_to(0.0 if jump is None else jump, each.size) for jump, each in zip(jumps, held, strict=True)]
+    )
 
 
 _Affine = tuple[Floats, Floats]

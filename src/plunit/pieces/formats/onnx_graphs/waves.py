@@ -16,7 +16,8 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Bools, Floats
 from plunit.pieces.formats.importer import check_bytes
 
-_NEAR = 1e-6  # jumps up to this part of the terms are rounding, which constants in float32 cause
+_NEAR = 1e-6  # functions that differ by this fraction are equal but for rounding in float32
+_ROUNDING = 2.0**-44  # the arithmetic of waves is float64: steps up to this fraction of the terms are its rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,23 +87,38 @@ class Wave:
         # no knot is -0.0
         return Wave((self.knots - shift) / slope + 0.0, self.slopes * slope, self.intercepts + self.slopes * shift)
 
-    def activation(self) -> Activation:
-        """Return this function as an activation; ValueError if it jumps."""
+    def activation(self, kind: type[np.floating[Any]]) -> tuple[Activation, Floats]:
+        """Return this function as an activation, and how much the two differ at most, [units]; ValueError if it jumps.
+
+        Pieces may miss each other by what rounding one constant of this kind explains, as 0.9 = (1 - alpha) c. The
+        activation is continuous, and so they differ by the sum of these jumps on the way from 0.
+        """
+        jumps, left = self._jumps(kind), self.knots < 0
+        home = np.sum(left, axis=1, keepdims=True)
+        at_zero = np.take_along_axis(self.intercepts, home, axis=1)[:, 0]
+        same = len(self.knots) == 1
+        f = Activation(*(part[0] if same else part for part in (self.knots, self.slopes, at_zero)))
+        return f, np.maximum(*(np.sum(jumps, axis=1, where=side) for side in (left, ~left)))
+
+    def _jumps(self, kind: type[np.floating[Any]]) -> Floats:
+        """Return a bound on the jump at each knot; ValueError if rounding one constant of this kind cannot cause it.
+
+        The terms of a jump are slope * knot and the intercept on both sides. A constant is a factor of some of them,
+        and rounding it moves each by at most eps / 2 of its size; rounding the knot moves the difference of two.
+        """
         knots = np.where(np.isfinite(self.knots), self.knots, 0.0)
-        left, right = (self.slopes[:, i] * knots + self.intercepts[:, i] for i in (slice(None, -1), slice(1, None)))
-        size = np.maximum(np.abs(self.intercepts[:, :-1]), np.abs(self.intercepts[:, 1:]))
-        size = np.maximum(size, np.maximum(np.abs(left), np.abs(right)))
-        jumps = np.isfinite(self.knots) & (np.abs(right - left) > _NEAR * size)
-        if jumps.any():
-            where = np.argmax(jumps)
-            jump, knot = float((right - left).flat[where]), float(knots.flat[where])
+        (a, b), (c, d) = ((self.slopes[:, i] * knots, self.intercepts[:, i]) for i in (slice(None, -1), slice(1, None)))
+        jumps, size = c + d - (a + b), np.maximum.reduce([np.abs(term) for term in (a, b, c, d, c - a)])
+        noise = _ROUNDING * size
+        jumps[~np.isfinite(self.knots) | (np.abs(jumps) <= noise)] = 0.0
+        wrong = ~(np.abs(jumps) <= np.finfo(kind).eps / 2 * size + noise)
+        if wrong.any():
+            where = np.argmax(wrong)
+            jump, knot = float(jumps.flat[where]), float(knots.flat[where])
             raise ValueError(
                 f"the function of a unit jumps by {jump:.6g} at {knot:.6g}; only continuous ones have pieces"
             )
-        home = np.sum(self.knots < 0, axis=1, keepdims=True)
-        at_zero = np.take_along_axis(self.intercepts, home, axis=1)[:, 0]
-        same = len(self.knots) == 1
-        return Activation(*(part[0] if same else part for part in (self.knots, self.slopes, at_zero)))
+        return np.where(jumps == 0, 0.0, np.abs(jumps) + noise)
 
 
 def _ends(knots: Floats) -> tuple[Floats, Floats]:
