@@ -242,9 +242,11 @@ def prove_(
     lines = [WORDS[verdict.status]]
     if verdict.x is not None and verdict.y is not None:
         lines.append(assignment(names, [*verdict.x, *verdict.y]))
-    print(*lines, *([verdict.reason] if verdict.status == "undecided" else []), sep="\n", flush=True)
-    if witness is not None:
-        save_whole(witness, "\n".join(lines) + "\n")
+    try:  # the file first: the output may be a pipe that nobody reads
+        if witness is not None:
+            save_whole(witness, "\n".join(lines) + "\n")
+    finally:
+        print(*lines, *([verdict.reason] if verdict.status == "undecided" else []), sep="\n", flush=True)
     raise typer.Exit(CODES[verdict.status])
 
 
