@@ -47,9 +47,17 @@ def write_atomically(path: Path, content: bytes, mode: int | None = None) -> Non
     sync_folder(path.parent)
 
 
+def resolve(path: str | Path) -> Path:
+    """Return the absolute path without links; OSError if they lead in a circle."""
+    found = Path(os.path.realpath(path))
+    if found.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return found
+
+
 def save_whole(path: str | Path, content: bytes | str) -> None:
     """Write a file that a user names, whole or not at all. A link stays a link, and no folder is made."""
-    target = Path(path).resolve()
+    target = resolve(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"the folder {target.parent} is missing; make it first", str(path))
     try:
