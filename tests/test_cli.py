@@ -54,7 +54,30 @@ def test_version_and_the_list_of_experiments():
     assert "; steps=2048; stride=16; target=sine; widths=1,3,3,1\n" in out
 
 
-@pytest.mark.parametrize("command", ["", "reproduce", "run", "report", "list", "pieces", "data", "compare"])
+def test_the_list_says_what_old_cells_take_and_how_to_remove_them(tmp_path):
+    for seeds in (2, 3):
+        lab.run("depth", seeds=seeds, activations="plu", out=tmp_path / "my runs")
+    code, out, err = run("list", "my runs", folder=tmp_path)
+    assert (code, err) == (0, "")
+    last = out.splitlines()[-1]
+    assert last.startswith("my runs: 1 file, ")
+    assert "`plunit clean 'my runs'` removes" in last
+    assert run("clean", "my runs", folder=tmp_path)[0] == 0
+    assert run("list", "my runs", folder=tmp_path)[1] == out.removesuffix(f"{last}\n")
+
+
+def test_the_list_is_shown_whatever_the_folder_of_results_is(tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "run.json").write_text("{}")
+    code, out, err = run("list", folder=tmp_path)
+    assert (code, err, out.splitlines()[-1]) == (
+        0,
+        "",
+        "runs/run.json was not written by plunit; choose another folder",
+    )
+
+
+@pytest.mark.parametrize("command", ["", "reproduce", "run", "report", "list", "clean", "pieces", "data", "compare"])
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_help(command, option):
     code, out, _ = run(*([command] if command else []), option)
@@ -78,6 +101,10 @@ def test_without_a_command_the_list_of_them_is_shown():
             "/dev/null/here: Not a directory; correct that",
         ),
         (["report", "/no/such/folder"], "/no/such/folder holds no results"),
+        (["clean", "/no/such/folder"], "/no/such/folder holds no results"),
+        (["clean", "old"], "old holds results of plunit 0.0.1, this is"),
+        (["run", "density", "--set", "data=nonsense"], "data must be of moons, gaussians, "),
+        (["run", "density", "--set", "data=moons,wine"], "features must be 13 for wine, got 2"),
         (["run", "sine", "--out", "old"], "old holds results of plunit 0.0.1, this is"),
         (["report", "pipe"], "pipe/run.json was not written by plunit; choose another folder"),
         (["run"], "Missing argument 'name'; see plunit run --help"),

@@ -115,15 +115,14 @@ def test_the_header_is_the_network_of_a_function_of_two_variables(tmp_path):
     assert 0.3 * told < error <= told * 1.001 <= most * 1.001 < told * 1.01
 
 
-def test_a_name_that_c_has_taken_becomes_network_and_is_said(tmp_path):
+def test_a_name_that_c_has_taken_gets_an_ending_and_is_said(tmp_path):
     files = ["double.h", "3d-model.h", "exp.h", "my-f.h", "f.h"]
     code, out, err = fit(tmp_path, "x*y", *SHORT, *(part for name in files for part in ("--save", name)))
     assert code == 0, err
     calls = re.findall(r"^saved (\S+), the network(?:; call (\w+)\(x, y\))?$", out, re.MULTILINE)
-    assert calls == list(zip(files, ["network", "network", "network", "my_f", ""], strict=True))
-    program = (
-        '#include <math.h>\n#include "exp.h"\nint main(void) { double x[2] = {1, 2}, y[1]; network(x, y); return 0; }\n'
-    )
+    assert calls == list(zip(files, ["double_network", "network", "exp_network", "my_f", ""], strict=True))
+    call = "int main(void) { double x[2] = {1, 2}, y[1]; exp_network(x, y); return 0; }"
+    program = f'#include <math.h>\n#include "exp.h"\n{call}\n'
     compile_c(program, tmp_path, flags=[f"-I{tmp_path}"])
     header = (tmp_path / "f.h").read_text()
     assert header.startswith("/* y[0] approximates f = x*y.\n")

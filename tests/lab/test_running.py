@@ -10,13 +10,16 @@ import threading
 
 import numpy as np
 import pytest
+import torch
 from waiting import wait_until
 
 from plunit.base.errors import UserError
+from plunit.base.machine import processors
 from plunit.lab import plan, running, scratch, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
 
+PROCESSES = running.processes  # which a fixture replaces
 WANTED = {"inverse": Part("inverse", 3, ("plu", "tanh")), "depth": Part("depth", 300, ("plu",))}
 
 
@@ -226,3 +229,43 @@ def test_messages(call, said, console, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"^[^\n]*$") as error:
         call(tmp_path, console)
     assert said in str(error.value)
+
+
+def test_clean_removes_what_the_report_does_not_use(tmp_path, console):
+    running.execute(tmp_path, {"inverse": Part("inverse", 2, ("plu", "tanh"))}, console)
+    for seeds in (3, 4):
+        running.execute(tmp_path, {"depth": Part("depth", seeds, ("plu",))}, console)
+    pages = {path.name: path.read_bytes() for path in tmp_path.glob("*.csv")}
+    cells = set((tmp_path / "cells").iterdir())
+    old = {store.path_of(tmp_path, cell) for cell in Part("depth", 3, ("plu",)).cells()}
+    running.clean(tmp_path, console)
+    assert cells - set((tmp_path / "cells").iterdir()) == old
+    assert "1 file, " in console.export_text().splitlines()[-1]
+    running.publish(tmp_path, console)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.csv")} == pages
+
+
+def test_clean_waits_for_a_run_and_refuses_a_plan_that_it_cannot_read(tmp_path, console):
+    running.execute(tmp_path, {"depth": Part("depth", 3, ("plu",))}, console)
+    other = tmp_path / "cells" / f"depth-plu-0-{'0' * 32}.npz"
+    other.touch()
+    cleaner = threading.Thread(target=running.clean, args=(tmp_path, console), daemon=True)
+    with store.locked(tmp_path, "run", pytest.fail):
+        cleaner.start()
+        wait_until(lambda: "another `plunit` works in" in console.export_text(clear=False))
+        assert other.exists()
+    cleaner.join(60)
+    assert not other.exists()
+    other.touch()
+    (tmp_path / "run.json").write_text("{}")
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(UserError):
+            running.clean(folder, console)
+    assert other.exists()
+
+
+def test_a_worker_has_one_thread(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    with PROCESSES(1) as workers:
+        assert [workers.submit(count).result() for count in (processors, torch.get_num_threads)] == [1, 1]
+    assert processors() == 3

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from plunit.lab import store
+from plunit.lab import scratch, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
 
@@ -130,3 +130,20 @@ def test_collected_results_have_all_seeds_and_unfinished_activations_are_left_ou
     assert list(store.collect(tmp_path, {"inverse": part}, have, lines.append)["inverse"]) == ["plu"]
     (line,) = lines
     assert f"`plunit run inverse --seeds 3 --activations plu,tanh --out {tmp_path}`" in line
+
+
+def test_only_files_of_cells_that_the_plan_lacks_are_unused(tmp_path):
+    plan = {"sine": Part("sine", 4, ("plu",), "numpy")}
+    for cell in (CELL, OTHER):  # the plan has the first
+        store.write(tmp_path, cell, ARRAYS)
+        scratch.write_progress(store.scratch_of(tmp_path, cell), 0.5)
+        scratch.write_checkpoint(store.scratch_of(tmp_path, cell), {"step": 3})
+    for name in ("cells/my notes.npz", "unfinished/notes.txt", "cells/sine-plu-0-abc.npz", "summary.csv"):
+        (tmp_path / name).write_text("mine")
+    (tmp_path / "cells" / f"folder-0-{'0' * 32}.npz").mkdir()
+    own = store.path_of(tmp_path, OTHER)
+    found = store.unused(tmp_path, plan)
+    assert {path.name for path in found} == {own.name, f"{own.stem}.progress", f"{own.stem}.checkpoint"}
+    size = sum(path.stat().st_size for path in found)
+    assert store.size_text(found) == f"3 files, {size / 1e6:.1f} MB"
+    assert store.unused(tmp_path / "nowhere", plan) == []

@@ -21,17 +21,22 @@ PART = ".part-"
 _OLD = 3600.0  # seconds after which nobody is still writing a part
 
 
-def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
+def write_atomically(path: Path, content: bytes, mode: int | None = None) -> None:
     """Replace the file at once: a reader, or the next run after a crash, sees the old content or the new.
 
-    The umask takes from `mode`, as for any new file. What is there and is no file, such as a device, is left as it is.
+    Without `mode`, who may read and write the file stays as it is; a new file is as open as the umask allows. If the
+    path is not a file but a device or the like, it is left as it is.
     """
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "is a folder, a device or a pipe; name a file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{PART}{secrets.token_hex(8)}")
+    kept = path.stat().st_mode & 0o777 if mode is None and path.exists() else None
+    allowed = mode if mode is not None else 0o666 if kept is None else kept
     try:
-        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, allowed)) as file:
+            if kept is not None:
+                os.chmod(part, kept)  # the umask has taken from it
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -42,9 +47,17 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     sync_folder(path.parent)
 
 
+def resolve(path: str | Path) -> Path:
+    """Return the absolute path without links; OSError if they lead in a circle."""
+    found = Path(os.path.realpath(path))
+    if found.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return found
+
+
 def save_whole(path: str | Path, content: bytes | str) -> None:
     """Write a file that a user names, whole or not at all. A link stays a link, and no folder is made."""
-    target = Path(path).resolve()
+    target = resolve(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"the folder {target.parent} is missing; make it first", str(path))
     try:

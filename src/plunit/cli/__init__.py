@@ -1,13 +1,14 @@
 """The `plunit` command. A missing package, or an error that the user can correct, is one line and never a traceback.
 
 Arguments enter; lines, files and an exit code leave. Open `commands.py` first, the list of all commands. `main`, here,
-turns a UserError into exit code 2 and Ctrl-C into 130.
+turns a UserError into exit code 2 and Ctrl-C into 130, whatever the standard streams and the current folder are.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ class Stopped(Exception):
 
 def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, Ctrl-C one line and 130."""
+    _repair_streams()
     try:
         _run()
     finally:
@@ -36,6 +38,20 @@ def main() -> None:
             with contextlib.suppress(OSError):
                 sys.stdout.flush()
             signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+
+
+def _repair_streams() -> None:
+    """Open each standard stream that is closed as the null device, and escape letters that the others cannot encode.
+
+    Otherwise the next file that is opened would get the number of the stream, and whatever a library prints.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, stream := open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # until the end
+            os.set_inheritable(stream.fileno(), True)
+        elif mode == "w" and isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run() -> None:
@@ -62,6 +78,7 @@ def _command(name: str) -> None:
     from plunit.cli.commands import UsageError, application
 
     try:
+        _check_folder()
         code = application(name)(standalone_mode=False, prog_name="plunit")
         if code == 130:  # what typer makes of Ctrl-C
             raise Stopped
@@ -81,14 +98,26 @@ def _command(name: str) -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             where = f" ({error.filename})" if error.filename else ""
             _end(f"the disk is full{where}; free some space and run the same command again: finished work is kept")
-        if error.filename is None or error.strerror is None:
+        if error.strerror is None:
             raise
-        _end(f"{error.filename}: {error.strerror}; correct that, or choose another place")
+        where = error.filename or "the standard output, or a file"  # a write that fails does not name its file
+        _end(f"{where}: {error.strerror}; correct that, or choose another place")
+
+
+def _check_folder() -> None:
+    """Raise UserError if the current folder was removed: names of files mean nothing there, and PyTorch cannot load."""
+    from plunit.base.errors import UserError
+
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise UserError("the current folder has been removed; change to another folder with cd") from None
 
 
 def _end(line: str, code: int = 2) -> None:
     """Print one line, in which what a terminal would obey is escaped, and end."""
     from plunit.base.errors import shown
 
-    print(f"plunit: {shown(' '.join(line.split()))}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # nothing can be said where nothing can be written
+        print(f"plunit: {shown(' '.join(line.split()))}", file=sys.stderr)
     raise SystemExit(code)

@@ -19,7 +19,7 @@ UsageError: Any = typer.BadParameter.__base__
 """What typer raises for options and arguments that it cannot take; it exports the class's child only."""
 
 _FILES = {"fit": "fit", "play": "commands", **dict.fromkeys(("reproduce", "run", "compare", "report"), "lab")}
-_FILES |= {"pieces": "networks", "prove": "networks", "data": "lab", "list": "lab"}
+_FILES |= {"pieces": "networks", "prove": "networks", "data": "lab", "list": "lab", "clean": "lab"}
 """The file of each command, in the order of the help."""
 
 _FUNCTIONS = {"fit": "fit_", "play": "play_", "pieces": "pieces_of", "prove": "prove_", "list": "list_"}

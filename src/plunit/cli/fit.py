@@ -252,7 +252,7 @@ def _ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
 
 def _widths(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isdecimal() and 1 <= int(part) <= 256 for part in parts):
+    if (text and not parts) or not all(part.isdecimal() and 1 <= int(part) <= 256 for part in parts):
         raise UserError(f"--hidden must be numbers of units from 1 to 256 with commas, as in 8,8; got {text!r}")
     return tuple(map(int, parts))
 

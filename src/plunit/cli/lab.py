@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from plunit.data.tables import check_exists
 
 _console = Console(markup=False, highlight=False, soft_wrap=True)
 
+Folder = Annotated[Path, typer.Argument(help="Folder with results.")]
 Seeds = Annotated[int | None, typer.Option(help="Number of seeds (default: that of the experiment).")]
 Out = Annotated[Path, typer.Option(help="Folder for results; an interrupted run resumes there.")]
 Workers = Annotated[int, typer.Option(min=0, max=1024, help="Number of local processes (0: each experiment chooses).")]
@@ -97,11 +99,22 @@ def compare(
     running.execute(out, wanted, _console, workers=workers, cluster=cluster)
 
 
-def report(folder: Annotated[Path, typer.Argument(help="Folder with results.")] = Path("runs")) -> None:
+def report(folder: Folder = Path("runs")) -> None:
     """Write tables, figures and report again from stored results, without training."""
     from plunit.lab import running
 
     running.publish(folder, _console)
+
+
+def clean(folder: Folder = Path("runs")) -> None:
+    """Remove stored cells and checkpoints that the folder's report does not use.
+
+    They are of settings that later runs have replaced, or of an earlier source of an experiment. `plunit list` says how
+    much they take.
+    """
+    from plunit.lab import running
+
+    running.clean(folder, _console)
 
 
 def data(
@@ -122,8 +135,11 @@ def data(
     _console.print(f"{name}: complete and verified in {place}{hint}")
 
 
-def list_() -> None:
-    """List the experiments, their activations and the settings that --set can change, with their values."""
+def list_(folder: Folder = Path("runs")) -> None:
+    """List the experiments, their activations and the settings that --set can change, with their values.
+
+    If the folder with results holds files that its report does not use, the last line says how much they take.
+    """
     from plunit.lab.experiment import catalogue, texts
 
     for name, experiment in catalogue().items():
@@ -132,3 +148,18 @@ def list_() -> None:
             print(f"{'':18} activations: {', '.join(experiment.choices)}")
             settings = texts(vars(experiment.spec), ",").items()
             print(f"{'':18} settings: {'; '.join(f'{field}={text}' for field, text in settings)}")
+    if (folder / "run.json").exists():
+        print(_unused(folder), end="")
+
+
+def _unused(folder: Path) -> str:
+    """Return a line on the files that the report of a folder does not use; nothing if there are none."""
+    from plunit.lab import plan, store
+
+    try:
+        found = store.unused(folder, plan.load(folder))
+    except UserError as error:
+        return f"{error}\n"
+    command = shlex.join(["plunit", "clean", str(folder)])
+    text = f"{folder}: {store.size_text(found)} of earlier settings or sources; `{command}` removes them\n"
+    return text if found else ""

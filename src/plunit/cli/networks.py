@@ -18,7 +18,7 @@ from typer.core import TyperCommand
 
 from plunit import pieces
 from plunit.base.errors import UserError, shown
-from plunit.base.files import save_whole
+from plunit.base.files import resolve, save_whole
 from plunit.base.progress import bars
 from plunit.cli import NOT_SHOWN
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
@@ -257,9 +257,14 @@ def prove_(
     if verdict.x is not None and verdict.y is not None:
         lines.append(assignment(names, [*verdict.x, *verdict.y]))
     reason = [verdict.reason] if verdict.status == "undecided" else []
-    print(*lines, *reason, *notes, sep="\n", flush=True)
-    if witness is not None:
-        save_whole(witness, "\n".join(lines) + "\n")
+    try:  # the file first: the output may be a pipe that nobody reads
+        if witness is not None:
+            save_whole(witness, "
+".join(lines) + "
+")
+    finally:
+        print(*lines, *reason, *notes, sep="
+", flush=True)
     raise typer.Exit(CODES[verdict.status])
 
 
@@ -317,8 +322,8 @@ def _check_place(witness: Path, read: Sequence[Path]) -> None:
     if not witness.parent.is_dir() or (witness.exists() and not witness.is_file()):
         raise UserError(f"--witness {shown(witness)} must be a file in a folder that exists; make it, or name another")
     try:
-        place = witness.resolve()
-    except (OSError, RuntimeError):  # a loop of links
+        place = resolve(witness)
+    except OSError:  # a loop of links
         raise UserError(f"--witness {shown(witness)} cannot be written; name another file") from None
-    if place in (path.resolve() for path in read):
+    if place in map(resolve, read):
         raise UserError(f"--witness {shown(witness)} would replace a file that is read; name another")

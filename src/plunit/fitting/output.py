@@ -14,7 +14,7 @@ import numpy as np
 
 import plunit
 from plunit.base.errors import UserError, describe_missing, is_installed, shown
-from plunit.base.files import ending, save_new, save_whole
+from plunit.base.files import ending, resolve, save_new, save_whole
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.drawing import drawn
 from plunit.fitting.problems import Problem, root_mean_square
@@ -177,15 +177,15 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
     It would replace another one of them or the table, its ending or its folder is wrong, the model does not fit into
     it, or a package is missing.
     """
-    taken = {Path(source).resolve()}
+    taken = {resolve(source)}
     for path in filter(None, [files.page, files.plot, *files.models]):
         if not path.parent.is_dir():
             raise UserError(f"{shown(path)}: there is no folder {shown(path.parent)}; make it first")
         if path.is_dir():
             raise UserError(f"{shown(path)} is a folder; name a file")
-        if path.resolve() in taken:
+        if resolve(path) in taken:
             raise UserError(f"{shown(path)} is named twice, or is the table itself; name another file")
-        taken.add(path.resolve())
+        taken.add(resolve(path))
     if files.plot is not None and ending(files.plot) not in PLOTS:
         raise UserError(f"{shown(files.plot)} must end in one of {' '.join(PLOTS)}")
     for path in files.models:

@@ -108,6 +108,7 @@ def without_interrupts() -> Iterator[None]:
 def _worker() -> None:
     """Set up a worker process: it ends with its parent, whatever ended that, and leaves Ctrl-C to it."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.environ["OMP_NUM_THREADS"] = "1"  # what `processors` returns, and so the threads of compiled programs
     torch.set_num_threads(1)
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -152,8 +153,7 @@ def execute(
 
 def publish(folder: Path, console: Console, have: Have | None = None) -> None:
     """Write tables, figures and report of a folder; print the verdicts and, last, the path of the report."""
-    if not (folder / "run.json").exists():
-        raise UserError(f"{folder} holds no results; `plunit reproduce` makes them")
+    _check_results(folder)
     with locked(folder, "report", console.print):
         whole = plan.load(folder)
         results = store.collect(folder, whole, have or {}, console.print)
@@ -170,6 +170,22 @@ def publish(folder: Path, console: Console, have: Have | None = None) -> None:
     console.print(f"report: {folder / 'report.html'}", markup=False)
 
 
+def clean(folder: Path, console: Console) -> None:
+    """Remove the cells and checkpoints that the plan of a folder does not use; a run that is going on is waited for."""
+    _check_results(folder)
+    with locked(folder, "run", console.print):
+        found = store.unused(folder, plan.load(folder))
+        size = store.size_text(found)
+        for path in found:
+            path.unlink(missing_ok=True)
+    console.print(f"{folder}: {size} removed")
+
+
+def _check_results(folder: Path) -> None:
+    if not (folder / "run.json").exists():
+        raise UserError(f"{folder} holds no results; `plunit reproduce` makes them")
+
+
 def run(folder: Path, todo: dict[Cell, Experiment], executor: Executor, show: Show = lambda cell, part: None) -> Have:
     """Compute the cells, store each and return them; a run that stops at any moment leaves whole files only.
 
@@ -179,7 +195,7 @@ def run(folder: Path, todo: dict[Cell, Experiment], executor: Executor, show: Sh
     computed: Have = {}
     with without_interrupts():
         pending = {
-            executor.submit(_compute, one.compute, one.prepare, cell, scratch_of(folder, cell)): cell
+            executor.submit(_compute, one.compute, one.prepare, cell, store.scratch_of(folder, cell)): cell
             for cell, one in todo.items()
         }
     try:
@@ -189,10 +205,10 @@ def run(folder: Path, todo: dict[Cell, Experiment], executor: Executor, show: Sh
                 cell = pending.pop(future)
                 computed[cell] = future.result()
                 store.write(folder, cell, computed[cell])
-                scratch.clear(scratch_of(folder, cell))
+                scratch.clear(store.scratch_of(folder, cell))
                 show(cell, 1.0)
             for cell in pending.values():
-                show(cell, scratch.done(scratch_of(folder, cell)))
+                show(cell, scratch.done(store.scratch_of(folder, cell)))
     finally:
         for future in pending:
             future.cancel()
@@ -206,11 +222,6 @@ def _compute(compute: Callable[..., Arrays], prepare: Callable[..., None], cell:
 
 def _failed(future: futures.Future[Arrays]) -> bool:
     return future.cancelled() or future.exception() is not None
-
-
-def scratch_of(folder: Path, cell: Cell) -> Path:
-    """Return the path, without suffix, that all files of an unfinished cell start with."""
-    return folder.resolve() / "unfinished" / store.path_of(folder, cell).stem
 
 
 def _prepared(todo: dict[Cell, Experiment], console: Console, tolerant: bool) -> dict[Cell, Experiment]:

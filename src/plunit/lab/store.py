@@ -6,8 +6,9 @@ import contextlib
 import hashlib
 import io
 import json
+import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ from plunit.base import files
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Results
 from plunit.lab.plan import Plan
+from plunit.pieces.limits import many
+
+_CELL = re.compile(r".+-\d+-[0-9a-f]{32}(?=\.)")
+"""The names of files of cells, without their suffixes."""
 
 
 class Damaged(Exception):
@@ -89,6 +94,26 @@ def join(chunks: list[Arrays]) -> Arrays:
 def path_of(folder: Path, cell: Cell) -> Path:
     """Return where a cell's file is."""
     return folder / "cells" / f"{files.shortened(cell.experiment)}-{cell.activation}-{cell.first}-{cell.key}.npz"
+
+
+def scratch_of(folder: Path, cell: Cell) -> Path:
+    """Return the path, without suffix, that all files of an unfinished cell start with."""
+    return folder.resolve() / "unfinished" / path_of(folder, cell).stem
+
+
+def unused(folder: Path, plan: Plan) -> list[Path]:
+    """Return the files of cells, finished or not, that a plan does not have: of other settings, or of earlier sources.
+
+    Files that have no name of a cell are not among them.
+    """
+    cells = {path_of(folder, cell).stem for part in plan.values() for cell in part.cells()}
+    found = sorted((*folder.glob("cells/*.npz"), *folder.glob("unfinished/*")))
+    return [path for path in found if (name := _CELL.match(path.name)) and name[0] not in cells and path.is_file()]
+
+
+def size_text(paths: Sequence[Path]) -> str:
+    """Return how many files these are, and their size."""
+    return f"{many(len(paths), 'file')}, {sum(path.stat().st_size for path in paths) / 1e6:,.1f} MB"
 
 
 @contextlib.contextmanager

@@ -137,3 +137,10 @@ def test_a_seed_is_the_same_in_any_cell(runs, tmp_path):
     assert alone["seed"].tolist() == [1]
     for name in ("nll", "loss", "sample", "log_density"):
         np.testing.assert_allclose(alone[name][..., 0], runs["smooth"][name][..., 1], atol=0.05, rtol=0.01)
+
+
+@pytest.mark.parametrize("name", run.FEATURES)
+def test_data_have_the_features_that_are_stated(name):
+    draw, test = train_and_test(name, 0, 10)
+    assert draw(3).shape == (3, run.FEATURES[name])
+    assert torch.isfinite(test).all()

@@ -1,6 +1,7 @@
 """Headers in C: programs stay within the bound that their header states, and in fixed point have the same bits."""
 
 import re
+import shutil
 import subprocess
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +16,8 @@ from random_networks import random_network, scaled_network
 from rational_networks import forward, rational
 
 from plunit.pieces import Curve, activation, curve, ensemble, error_bound, network, quantize, save_c
-from plunit.pieces.formats.c_text import origin
+from plunit.pieces.formats.c_text import is_name, origin
+from plunit.pieces.formats.exporter import c_name
 from plunit.pieces.networks import Network
 
 NETS = {
@@ -277,6 +279,83 @@ def test_headers_go_together(tmp_path):
     np.testing.assert_allclose(call_c("F", x, 2, tmp_path), net(x), rtol=1e-9, atol=1e-9)
 
 
+FILES = (
+    "unix",
+    "linux",
+    "uint8_t",
+    "INT8_MAX",
+    "f",
+    "f_fixed",
+    "f_low",
+    "f_weight0",
+    "f_test_x",
+    "gamma",
+    "isnan",
+    "int",
+)
+"""Names of files that could not be used as the names of functions, or not all together."""
+
+
+@pytest.mark.parametrize(
+    ("language", "flags"), [("C", ["-std=gnu17"]), ("C", []), ("C++", ["-std=gnu++17"])], ids=["gnu17", "c99", "C++"]
+)
+def test_headers_named_after_their_files_go_together(language, flags, tmp_path):
+    net, box = SMALL, [(-1, 1)] * 2
+    names = [c_name(tmp_path / f"{name}.h") for name in FILES]
+    for i, name in enumerate(names):
+        save_c(quantize(net, box) if i % 2 else net, tmp_path / f"{i}.h", name, box=None if i % 2 else box)
+        save_c(quantize(net, box), tmp_path / f"{i}_fixed.h", f"fixed_{name}")
+    assert len(set(names)) == len(FILES)
+    x = np.array([[0.25, -0.5]])
+    standard = "".join(f"#include <{one}.h>\n" for one in ("math", "stdint", "stdlib", "string"))
+    (tmp_path / "0_first.h").write_text(standard)
+    for name in (names[0], names[-1]):
+        np.testing.assert_allclose(call_c(name, x, 1, tmp_path, language=language, flags=flags), net(x), atol=1e-3)
+
+
+def identifiers(*headers):
+    """Return what a compiler's own dialect and headers of the library define, without names that begin with _."""
+    source = "".join(f"#include <{one}.h>\n" for one in headers)
+    words = ["gcc", "-std=gnu17", "-E", "-dD", "-"]
+    if shutil.which(words[0]) is None:
+        pytest.skip("no compiler")
+    text = subprocess.run(words, input=source, capture_output=True, text=True, check=True).stdout
+    macros = re.findall(r"^#define ([A-Za-z]\w*)", text, re.MULTILINE)
+    types = re.findall(r"^typedef .*?(\w+);$", text, re.MULTILINE)
+    functions = re.findall(r"\b([A-Za-z]\w*) \(", re.sub("^#.*", "", text, flags=re.MULTILINE))
+    return {name for name in (*macros, *types, *functions) if not name.startswith("_")}
+
+
+def test_macros_of_the_compiler_and_names_of_integers_are_refused():
+    found = identifiers("stdint")
+    assert {"linux", "uint_fast8_t", "UINTMAX_C"} <= found
+    assert [name for name in found if is_name(name)] == []
+
+
+def test_a_file_named_like_something_of_the_library_gets_another_name(tmp_path):
+    found = identifiers("stdint", "math")
+    assert {"gamma", "expf", "isnan", "M_PI", "NAN"} <= found
+    assert [name for name in found if c_name(tmp_path / f"{name}.h") == name] == []
+
+
+@pytest.mark.parametrize("function", [LINE, NETS["mixed 0"], quantized("mixed 0")], ids=["curve", "network", "fixed"])
+def test_no_header_can_have_a_name_that_another_one_defines(function, tmp_path):
+    save_c(function, tmp_path / "f.h", "f", box=[(-2, 2)] * 3 if isinstance(function, Network) else None)
+    text = (tmp_path / "f.h").read_text()
+    found = {
+        *re.findall(r"^static .*?\b(\w+)[\[(]", text, re.MULTILINE),
+        *re.findall(r"^#if\w+ (\w+)", text, re.MULTILINE),
+    }
+    assert {"f", "PLUNIT_f_H"} < found
+    assert [name for name in found if is_name(name)] == ["f"]
+
+
+@pytest.mark.parametrize("name", ["f", "low", "fixed", "f_lowest", "weight0", "f_weight", "my_f", "Linux"])
+def test_other_names_are_free(name, tmp_path):
+    assert is_name(name)
+    assert c_name(tmp_path / f"{name}.h") == name
+
+
 def test_equal_activations_are_one_row(tmp_path):
     net = network([(np.ones((7, 1)), np.zeros(7)), activation.plu(), (np.ones((1, 7)), [0.0])])
     save_c(net, tmp_path / "f.h", "f")
@@ -323,9 +402,9 @@ def test_names_and_lines_of_others_stay_in_the_comment(tmp_path, language):
     assert "x[7] = é\n" in top
 
 
-NAMES = ("", "1st", "a b", "x;", "int", "main", "restrict", "class", "é")
+NAMES = ("", "1st", "a b", "x;", "int", "main", "restrict", "class", "é", "unix", "intptr_t", "f_fixed", "a_weight0")
 MESSAGES = [
-    *((LINE, {"name": name}, f"C identifier and not a keyword of C or C++, got {name!r}") for name in NAMES),
+    *((LINE, {"name": name}, f"one that another header may define, such as f_fixed; got {name!r}") for name in NAMES),
     (LINE, {"box": [(0, 1)]}, "a curve takes no box; a network does"),
     (LINE, {"scale": 2.0}, "a curve takes no scale"),
     (ensemble([(np.ones((1, 2, 2)), np.zeros((1, 2)))]), {}, "an ensemble of 2"),

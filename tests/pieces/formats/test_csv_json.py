@@ -63,6 +63,18 @@ def test_csv_has_every_bit_of_a_curve_too(kind, tmp_path):
         np.testing.assert_array_equal(table[:, 3:].reshape(len(rows), outputs, 5), np.stack(parts, axis=2))
 
 
+@pytest.mark.parametrize("text", ["about this", "long " * 20_000], ids=["short", "longer than the first bytes"])
+@pytest.mark.parametrize("boxed", [False, True], ids=["network", "curve"])
+def test_the_order_of_keys_does_not_matter(text, boxed, tmp_path):
+    net, path = random_network(0, 1, 3, 1, 1), tmp_path / "net.json"
+    save(net, path, [(-1.0, 1.0)] if boxed else None, names=["x"])
+    keys = {"about": text, "name": "of a user's own", **json.loads(path.read_text())}
+    x = np.linspace(-1, 1, 9)[:, None]
+    for order in (list(keys), list(reversed(keys)), sorted(keys)):
+        path.write_text(json.dumps({key: keys[key] for key in order}))
+        np.testing.assert_allclose(load(path)(x), net(x), atol=1e-12)
+
+
 def table(**changes):
     """A tent as JSON, with changes."""
     tent = {"knots": [0, 1, 2], "values": [[0], [1], [0]], "slopes": [[1], [-1]], "intercepts": [[0], [2]]}

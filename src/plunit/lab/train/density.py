@@ -21,6 +21,9 @@ from plunit.lab.train import stacked
 
 _GAUSSIAN_POINTS = 100_000
 
+FEATURES = {**dict.fromkeys(TOYS, 2), "iris": 4, "diabetes": 10, "wine": 13, "breast_cancer": 30}
+"""The data sets, toys and tables of scikit-learn, and their numbers of features."""
+
 Draw = Callable[[int], Tensor]
 """Draws so many training points."""
 
@@ -30,7 +33,7 @@ class DensitySpec:
     """Flows trained by maximum likelihood.
 
     Attributes:
-        data: names of data sets of the same number of features: toys of `plunit.invertible`, or tables of
+        data: names in `FEATURES` with the same number of features: toys of `plunit.invertible`, or tables of
             scikit-learn, of which a fifth of the rows, drawn anew for each seed, is the test set.
         features: their number of features.
         steps: steps of Adam, the step size falling to 0 along a half cosine.
@@ -53,6 +56,13 @@ class DensitySpec:
     half: Annotated[float, Range(1e-3, 1e3)] = 2.6
     cells: Annotated[int, Range(2, 1000)] = 96
     samples: Annotated[int, COUNT] = 1000
+
+    def __post_init__(self) -> None:
+        for name in self.data:
+            if name not in FEATURES:
+                raise ValueError(f"data must be of {', '.join(FEATURES)}; got {name[:80]!r}")
+            if FEATURES[name] != self.features:
+                raise ValueError(f"features must be {FEATURES[name]} for {name}, got {self.features}")
 
 
 @one_thread()

@@ -102,7 +102,8 @@ def save_c(
     - A FixedNetwork, made by `quantize`, becomes the same, and `void name_fixed(const int16_t *x, int32_t *y)`.
 
     The header has static const tables, no other globals, no malloc and no libm. It compiles as C99 and as C++. Headers
-    with different names can be used together, also if only their case differs.
+    with different names can be used together, also if only their case differs: a name that ends as the tables of
+    another header do, such as f_weight0, is an error.
 
     Args:
         function: in fixed point the header states its formats and a proved bound on the error.
@@ -120,7 +121,10 @@ def save_c(
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
     if not c_text.is_name(chosen):
-        raise ValueError(f"name must be a C identifier and not a keyword of C or C++, got {chosen!r}")
+        raise ValueError(
+            "name must be a C identifier, not a keyword of C or C++, a macro of a compiler, a name of <stdint.h> or "
+            f"one that another header may define, such as f_fixed; got {chosen!r}"
+        )
     options = sorted(scaling) + ["box"] * (box is not None)
     if isinstance(function, Curve):
         if options:

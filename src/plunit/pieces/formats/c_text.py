@@ -27,8 +27,24 @@ _TAKEN = """
     co_await co_return co_yield compl concept consteval constinit const_cast decltype delete dynamic_cast explicit
     export friend mutable namespace new noexcept not not_eq operator or or_eq private protected public reflexpr
     reinterpret_cast requires static_cast synchronized template this throw try typeid typename using virtual wchar_t xor
-    xor_eq int8_t int16_t int32_t int64_t
+    xor_eq
 """
+
+# macros of compilers in their own dialects of C, on one system or another
+_MACROS = """
+    unix linux i386 arm mips sparc sun sgi hpux vax hppa m68k m88k mc68000 ns32000 pdp11 pyr clipper ia64 powerpc PPC
+    rs6000 spu svr4 AVR MIPSEB MIPSEL R3000 R4000 LANGUAGE_C WIN32 WIN64 WINNT MSDOS
+"""
+
+# what <stdint.h> defines, and what C keeps for it
+_INTEGERS = r"u?int\w*_t|(U?INT\w*|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_(MIN|MAX|C|WIDTH)"
+
+# NAME_ENDING is the ending of a function, a table or a macro in the header of NAME
+_ENDINGS = r"""
+    fixed|rounded|low|high|box|offset|scale|values|(knots|slopes)\d*|(weight|bias|intercepts|kind)\d+|test_(x|y|error)|
+    SELF_TEST
+"""
+_NOT_NAMES = re.compile(rf"{_INTEGERS}|\w+_({_ENDINGS})|PLUNIT_\w+_H".replace("\n", "").replace(" ", ""))
 
 TYPES = {"double": np.float64, "float": np.float32}
 
@@ -37,8 +53,9 @@ Tables = dict[str, tuple[str, NDArray[Any]]]
 
 
 def is_name(name: str) -> bool:
-    """Return whether a function in C and C++ can have this name."""
-    return re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) is not None and name not in _TAKEN.split()
+    """Whether a function in C and C++ can have this name, next to <stdint.h> and to headers of other names."""
+    is_identifier = re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) is not None
+    return is_identifier and name not in (_TAKEN + _MACROS).split() and not _NOT_NAMES.fullmatch(name)
 
 
 def rounded(array: Any, dtype: str) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 """Curves as CSV, and curves and networks as JSON, whose numbers read back as the same bits.
 
-A curve in CSV is a row for each piece, for spreadsheets. A curve in JSON is an object of its arrays, `knots` first; a
-network is an object with the list `layers`. These keys decide what a JSON file holds.
+A curve in CSV is a row for each piece, for spreadsheets. A curve in JSON is an object with `knots` and
+other arrays; a network is an object with the list `layers`. These keys, in any order, decide what a JSON file holds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
-from plunit.pieces.formats.importer import Importer, build
+from plunit.pieces.formats.importer import LIMIT, Content, Importer, build
 from plunit.pieces.limits import labels
 from plunit.pieces.networks import Layer, Network, check_network
 
@@ -30,6 +30,9 @@ COLUMNS = ("slope", "intercept", "start", "end", "tolerance")
 
 ARRAYS = {"knots": 1, "slopes": 2, "intercepts": 2, "values": 2, "tolerance": 2}
 """The arrays of a curve in JSON, and their numbers of axes."""
+
+_KEYS = {"layers", "knots"}
+"""A network in JSON has the first, a curve the second."""
 
 
 def save_csv(curve: Curve, path: str | Path) -> None:
@@ -91,9 +94,13 @@ def load_json(path: str | Path) -> Any:
         raise ValueError(f"{path} is not a curve or a network: {reason}; save_json writes such files") from None
 
 
-def _parsed(path: Path) -> Curve | Network:
+def _content(path: Path) -> Any:
     # an editor may put a byte-order mark first
-    content = json.loads(path.read_text(encoding="utf-8-sig"))
+    return json.loads(path.read_text(encoding="utf-8-sig"))
+
+
+def _parsed(path: Path) -> Curve | Network:
+    content = _content(path)
     if not isinstance(content, dict):
         raise ValueError(f"it holds a {type(content).__name__}, not an object")
     if "layers" not in content:
@@ -153,9 +160,21 @@ def _read(path: Path) -> Network:
     return found if isinstance(found, Network) else _through(found)
 
 
+def _recognises(content: Content) -> bool:
+    first = re.match(r'\s*\{\s*"(\w*)', content.text())
+    if first is None:
+        return False
+    if first[1] in _KEYS:  # as `save_json` writes them: a large file is read once
+        return True
+    try:
+        return content.size <= LIMIT and not _KEYS.isdisjoint(_content(content.path))
+    except (ValueError, RecursionError):
+        return False
+
+
 IMPORTER = Importer(
     "a network or a curve in JSON",
-    lambda content: re.match(r'\s*\{\s*"(layers|knots)"', content.text()) is not None,
+    _recognises,
     _read,
     "write it with plunit.pieces.save_json",
 )

@@ -78,29 +78,44 @@ def check_ending(path: Path) -> None:
 
 
 _LIBRARY = """
-    abort abs acos acosh asctime asin asinh atan atan2 atanh atexit atof atoi atol bsearch calloc cbrt ceil clock
-    copysign cos cosh ctime difftime div erf erfc exit exp exp2 expm1 fabs fclose fdim feof fflush fgets floor fma
-    fmax fmin fmod fopen fprintf fputs fread free frexp fscanf fseek ftell fwrite getc getchar getenv gmtime hypot
-    ilogb isalpha isdigit isspace j0 j1 jn labs ldexp ldiv lgamma llrint localtime log log10 log1p log2 logb lrint
-    lround malloc memcmp memcpy memmove memset mktime modf nan nearbyint nextafter perror pow printf putc putchar
-    puts qsort raise rand realloc remainder remove remquo rename rewind rint round scalbn scanf setbuf signal sin
-    sinh snprintf sprintf sqrt srand sscanf strcat strchr strcmp strcpy strlen strncpy strstr strtod strtok strtol
-    system tan tanh tgamma time tmpfile tolower toupper trunc ungetc y0 y1 yn
+    abort abs access acos acosh alarm asctime asin asinh assert atan atan2 atanh atexit atof atoi atol atoll bsearch
+    calloc cbrt ceil clock close copysign cos cosh crypt ctime daemon difftime div double_t drem dup erf erfc errno exit
+    exp exp2 expm1 fabs fclose fdim feof ferror fflush fgetc fgetpos fgets finite float_t floor fma fmax fmin fmod fopen
+    fork fpclassify fprintf fputc fputs fread free freopen frexp fscanf fseek fsetpos fsync ftell fwrite gamma getc
+    getchar getenv getline gmtime hypot ilogb index isalnum isalpha iscntrl isdigit isfinite isgraph isgreater
+    isgreaterequal isinf isless islessequal islessgreater islower isnan isnormal isprint ispunct isspace isunordered
+    isupper isxdigit j0 j1 jn kill labs ldexp ldiv lgamma lgamma_r link llabs lldiv llrint llround localtime log log10
+    log1p log2 logb longjmp lrint lround malloc math_errhandling memchr memcmp memcpy memmove memset mktime modf nan
+    nearbyint nextafter nexttoward nice offsetof pause perror pipe pow printf putc putchar puts qsort raise rand random
+    read realloc remainder remove remquo rename rewind rint round scalb scalbln scalbn scanf select setbuf setenv setjmp
+    setvbuf signal signbit signgam significand sin sinh sleep snprintf sprintf sqrt srand srandom sscanf stderr stdin
+    stdout strcat strchr strcmp strcoll strcpy strcspn strdup strerror strftime strlen strncat strncmp strncpy strpbrk
+    strrchr strspn strstr strtod strtok strtol strtold strtoll strtoul strtoull strxfrm sync system tan tanh tgamma time
+    tmpfile tmpnam tolower toupper trunc truncate ungetc unlink va_arg va_copy va_end va_start vfprintf vprintf
+    vsnprintf vsprintf write y0 y1 yn EOF NULL NAN INFINITY HUGE_VAL
 """
-"""Functions of C's library: a header with such a function could not be included beside <math.h> and the like."""
+"""Names of the C library: a header that defines one could not be included next to <math.h> and the like."""
+
+_IN_LIBRARY = re.compile(rf"({'|'.join(_LIBRARY.split())})(f|l|f_r|l_r|F|L)?|(M|FP|MATH)_\w+")
 
 
 def c_name(path: Path) -> str:
-    """Return the name of the C function: that of the file, if C allows it and its library has no such function."""
+    """Return the name of the C function of a file: the file's, if C and its library leave it free, else with _network.
+
+    >>> [c_name(Path(name)) for name in ("valve.h", "exp.h", "valve_low.h", "1.h")]
+    ['valve', 'exp_network', 'valve_low_network', 'network']
+    """
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
-    return name if is_name(name) and name not in _LIBRARY.split() else "network"
+    if is_name(name) and not _IN_LIBRARY.fullmatch(name):
+        return name
+    return f"{name}_network" if is_name(f"{name}_network") else "network"
 
 
 def call_note(path: Path) -> str:
     """Return how to call the function of a C header that has not the name of its file; "" for others.
 
     >>> call_note(Path("exp.h")), call_note(Path("valve.h"))
-    ('; call network(x, y)', '')
+    ('; call exp_network(x, y)', '')
     """
     return f"; call {name}(x, y)" if ending(path) == ".h" and (name := c_name(path)) != path.stem else ""
 
