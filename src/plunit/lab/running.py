@@ -29,6 +29,7 @@ from plunit.base.progress import bars
 from plunit.lab import plan, publishing, scratch, store
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment
+from plunit.lab.pairs import FEW, HIGHER, LOWER, SAME, Matrix
 from plunit.lab.plan import Plan
 from plunit.lab.store import locked, sweep
 from plunit.lab.story import Losses
@@ -161,11 +162,13 @@ def publish(folder: Path, console: Console, have: Have | None = None) -> None:
             raise UserError(f"{folder} has no finished experiment; `plunit reproduce` continues")
         with bars(console) as bar:
             track = partial(bar.track, description="figures")
-            tables, lines = publishing.write_report(folder, whole, results, track)
-    for noun, losses in tables.items():
+            shown = publishing.write_report(folder, whole, results, track)
+    for noun, losses in shown.losses.items():
         if losses:
             console.print(_loss_table(noun, losses))
-    for line in lines:
+    for matrix in shown.matrices.values():
+        console.print(_pair_table(matrix))
+    for line in shown.lines:
         console.print(line)
     console.print(f"report: {folder / 'report.html'}", markup=False)
 
@@ -274,4 +277,16 @@ def _loss_table(noun: str, losses: Losses) -> Table:
         shown.add_column(label(activation), justify="right")
     for name, row in losses.items():
         shown.add_row(name, *(number(row[activation][1]) if activation in row else "" for activation in activations))
+    return shown
+
+
+def _pair_table(matrix: Matrix) -> Table:
+    """Return the medians of the ratios of all pairs, with < or > where the row has the lower or the higher loss."""
+    marks = {LOWER: " <", HIGHER: " >", SAME: "  ", FEW: " ?"}
+    shown = Table(Column("loss of row / column", overflow="fold"), box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for column in matrix:
+        shown.add_column(label(column), justify="right")
+    for row, pairs in matrix.items():
+        cells = (pairs.get(column) for column in matrix)
+        shown.add_row(label(row), *(number(one.estimate.value) + marks[one.verdict] if one else "" for one in cells))
     return shown

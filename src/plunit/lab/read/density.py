@@ -1,4 +1,4 @@
-"""Densities by invertible networks, which the paper only mentions: rows, claims, figures."""
+"""Densities by invertible networks, which the paper only mentions: rows, figures."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from plunit.base.ranges import Range
 from plunit.invertible import toy
-from plunit.lab.claims import Claim, mean, measure
-from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.lab.experiment import Experiment, Runs
 from plunit.lab.style import Picture, look, seeds_of, steps_of
 from plunit.lab.train import density as run
 from plunit.lab.train.density import DensitySpec
@@ -28,9 +26,6 @@ METHODS = {
 }
 """What a flow's activation is and how it is trained, in the place of an activation: the names of
 `plunit.invertible.density` and a Gaussian of full covariance."""
-
-_TOYS = {"smooth": Range(high=1.80), "annealed": Range(high=1.86), "flux": Range(high=1.90), "plain": Range(low=2.6)}
-"""Mean test NLL of the four toys, after all steps."""
 
 _COLOURS = {"gaussian": "identity", "plain": "relu", "flux": "tanh", "annealed": "plu", "smooth": "plu_learned"}
 
@@ -50,22 +45,6 @@ class Density(Experiment):
     def axes(self) -> dict[str, Sequence[Any]]:
         """Return the names of the data sets."""
         return {"data": self.spec.data}
-
-    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
-        """Yield the claims that can be measured with what was run; those on the toys need all steps."""
-        for method in [method for method in runs if method != "gaussian"]:
-            steps, nll = runs[method]["steps"][0], runs[method]["nll"].mean(0)
-            if self.spec.data == _TOY_NAMES and method in _TOYS and steps >= DensitySpec.steps:
-                verb = "stays near a Gaussian" if method == "plain" else "learns four toy densities"
-                sentence, what, claimed = f"The flow “{METHODS[method]}” {verb}", "mean test NLL", _TOYS[method]
-            elif "gaussian" in runs and method != "plain":
-                nll = nll - runs["gaussian"]["nll"].mean(0)
-                sentence = f"The flow “{METHODS[method]}” is better than a Gaussian"
-                what, claimed = "mean of test NLL - a Gaussian's", Range(high=0)
-            else:
-                continue
-            statistic = f"{what}, {', '.join(self.spec.data)}, nats"
-            yield measure("", f"{sentence}, {steps:,} steps.", statistic, mean, nll, claimed=claimed)
 
     def finding(self, runs: Runs) -> str:
         """Give the mean likelihoods."""

@@ -1,4 +1,4 @@
-"""The swirl and its inverse: rows, claims, figures."""
+"""The swirl and its inverse: rows, figures."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from plunit.base.ranges import Range
-from plunit.lab.claims import Claim, measure, median
-from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.lab.experiment import Experiment, Runs
 from plunit.lab.style import Picture, label, listed, look, median_member, medians, seeds_of, steps_of
 from plunit.lab.train import warp as run
 from plunit.lab.train.warp import WarpSpec
@@ -27,14 +25,6 @@ class Warp(Experiment):
     compute = staticmethod(run.compute)
     seeds = chunk = 5
     short = 300
-
-    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
-        """Yield how well the inverse is learned by learning the map, if all steps were made."""
-        if "plu" in runs and (steps := runs["plu"]["steps"][0]) >= WarpSpec.steps:
-            errors = runs["plu"]["inverse_error"]
-            sentence = f"An invertible PLU network that learns a map learns its inverse: {steps:,} steps."
-            statistic = "median root mean square error of the inverse, on a square of side 4"
-            yield measure("", sentence, statistic, median, errors, claimed=Range(high=0.1), weaker=Range(high=0.3))
 
     def finding(self, runs: Runs) -> str:
         """Give the errors of the inverse."""
