@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from plunit.lab.read.cifar10 import draw, read
+from plunit.lab.read.cifar10_curves import draw, read
 from plunit.lab.style import settings
 
 PICTURE = Path(__file__).parents[1] / "results" / "cifar10" / "curves.png"

@@ -18,7 +18,8 @@ from PIL import Image
 from plunit.invertible import InvertibleNetwork, alternating
 from plunit.lab.cell import Arrays
 from plunit.lab.read.warp import EXPERIMENTS
-from plunit.lab.style import median_member, settings
+from plunit.lab.style import settings
+from plunit.lab.summary import median_member
 from plunit.lab.train import warp as run
 
 DOCS = Path(__file__).parent

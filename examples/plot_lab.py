@@ -19,7 +19,8 @@ from plunit.base.ranges import Range
 from plunit.lab import running, store
 from plunit.lab.claims import measure_ratio
 from plunit.lab.experiment import Experiment
-from plunit.lab.style import COLOURS, Picture
+from plunit.lab.pictures import Picture
+from plunit.lab.style import COLOURS
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import Any
 from plunit.base.ranges import Range
 from plunit.lab.claims import FAILS, HOLDS, Claim
 from plunit.lab.story import Judged, statements, tally
-from plunit.lab.style import number
+from plunit.lab.summary import number
 
 ROOT = Path(__file__).parents[1]
 CLAIMS = ROOT / "results" / "fit" / "claims.csv"

@@ -13,7 +13,7 @@ from typing import Any
 
 from plunit.base.files import write_atomically, write_csv
 from plunit.lab import plan, store
-from plunit.lab.read.cifar10 import RECORDS, Curves, curve
+from plunit.lab.read.cifar10_curves import RECORDS, Curves, curve
 
 
 def write(folder: Path, curves: Curves, about: dict[str, Any]) -> None:

@@ -9,13 +9,13 @@ from plunit import ensemble
 from plunit.lab import running, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
-from plunit.lab.scratch import one_thread
 from plunit.lab.train.cifar10 import Cifar10Spec
 from plunit.lab.train.density import DensitySpec
 from plunit.lab.train.depth import DepthSpec
 from plunit.lab.train.fit import FitSpec, ReachSpec, ShapeSpec
 from plunit.lab.train.inverse import InverseSpec
 from plunit.lab.train.warp import WarpSpec
+from plunit.torch.threads import one_thread
 
 QUICK = {
     FitSpec: {"steps": 32, "stride": 8, "checkpoints": (8, 16)},

@@ -96,7 +96,7 @@ def test_what_only_reads_leaves_the_key(copy, family):
             "fit",
             ["programs/csrc/train.cpp", "programs/csrc/activations.h", "ensemble/numpy_steps.py", "learned.py"],
         ),
-        ("cifar10", ["torch/csrc/native.cpp", "torch/op.py", "lab/scratch.py", "data/cifar10.py"]),
+        ("cifar10", ["torch/csrc/native.cpp", "torch/op.py", "lab/scratch.py", "lab/cifar10_data.py"]),
         ("density", ["invertible/flow.py", "invertible/toys.py"]),
     ],
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from commands import PROGRAM
 
-from plunit.data import cifar10
+from plunit.lab import cifar10_data as cifar10
 from plunit.lab import plan, store
 
 KILLS = int(os.environ.get("PLUNIT_KILLS", "100"))

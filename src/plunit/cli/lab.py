@@ -111,12 +111,12 @@ def data(
     ] = None,
 ) -> None:
     """Download a data set, unless it is there already, and verify it."""
-    from plunit.data import cifar10
-    from plunit.data.fetch import fetch_files
+    from plunit.lab import cifar10_data
+    from plunit.lab.cifar10_fetch import fetch_files
 
     if name != "cifar10":
         raise UserError(f"unknown data set {name!r}; there is cifar10")
-    place = cifar10.folder(to)
+    place = cifar10_data.folder(to)
     fetch_files(place, _console.print)
     hint = f"; set PLUNIT_DATA={to} so that plunit finds it" if to else ""
     _console.print(f"{name}: complete and verified in {place}{hint}")

@@ -409,7 +409,8 @@ class Answer:
         own = [one.said for one in self.primary if one.verdict == self.verdict]
         parts = []
         for other in VERDICTS:
-            settings = [one.claim.setting for one in self.claims if one.verdict == other and one.claim.setting]
+            settings = dict.fromkeys(one.claim.setting for one in self.claims if one.verdict == other)
+            settings.pop("", None)  # of a primary claim
             if settings and other not in (self.verdict, UNDECIDED):
                 parts.append(f"{other} {'; '.join(settings)}")
         return (own[0] if own else self.verdict) + (f", but {', and '.join(parts)}" if parts else "")

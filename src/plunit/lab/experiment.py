@@ -22,7 +22,7 @@ from plunit.lab.intervals import Estimate, median, paired_ratios
 from plunit.programs.loading import is_fused
 
 if TYPE_CHECKING:
-    from plunit.lab.style import Picture
+    from plunit.lab.pictures import Picture
 
 __all__ = ["Experiment", "Statistic", "catalogue"]
 

@@ -105,7 +105,7 @@ def paired_ratios(above: Arrays, below: Arrays, key: str) -> Column:
 
 
 def seeds_needed(estimate: Estimate, claimed: Range) -> int:
-    """Return how many seeds would decide on which side of the end of a range the median lies; 0 if unknown.
+    """Return how many seeds would decide on which side of the ends of a range the median lies; 0 if unknown.
 
     The answer assumes that further seeds fall on either side as often as those of the sample.
 
@@ -114,9 +114,8 @@ def seeds_needed(estimate: Estimate, claimed: Range) -> int:
     """
     if estimate.sample is None or not estimate.n:
         return 0
-    upper = claimed.low == -math.inf or (claimed.high < math.inf and estimate.value > claimed.low)
-    outside = float(np.mean(estimate.sample > claimed.high if upper else estimate.sample < claimed.low))
-    minority = min(outside, 1 - outside)
+    outside = (float(np.mean(estimate.sample < claimed.low)), float(np.mean(estimate.sample > claimed.high)))
+    minority = max(min(part, 1 - part) for part in outside)  # the end that is harder to decide
     if minority == 0.5:
         return 0
     n = np.arange(FEWEST, min(_MOST_SEEDS, 40 + math.ceil(8 / (1 - 2 * minority) ** 2)))

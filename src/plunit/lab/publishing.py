@@ -23,11 +23,12 @@ from matplotlib.figure import Figure
 import plunit
 from plunit.base.files import write_atomically, write_csv
 from plunit.base.machine import describe_machine
-from plunit.lab import story, style
+from plunit.lab import story, style, summary
 from plunit.lab.cell import PACKAGE
 from plunit.lab.claims import PAPER, RULE, SECTIONS, STATEMENTS, Judged, answers, judge, tally
 from plunit.lab.experiment import Experiment, Results, catalogue
 from plunit.lab.pairs import RULE_OF_PAIRS, Matrix, compare_pairs
+from plunit.lab.pictures import Picture, save
 from plunit.lab.plan import Plan
 
 COLUMNS = ("experiment", "activation", "seed", "alpha", "c", "depth", "final_loss", "dead_units", "gradient_norm")
@@ -39,7 +40,7 @@ CLAIM_COLUMNS = (
     *("n", "value", "low", "high", "claimed", "weaker", "weaker_words", "verdict", "needed"),
 )
 
-Track = Callable[[list[style.Picture]], Iterable[style.Picture]]
+Track = Callable[[list[Picture]], Iterable[Picture]]
 
 
 class Published(NamedTuple):
@@ -89,7 +90,7 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
 
 def _draw(
     folder: Path, experiments: dict[str, Experiment], results: Results, losses: story.Losses, track: Track
-) -> dict[str, list[tuple[style.Picture, str]]]:
+) -> dict[str, list[tuple[Picture, str]]]:
     """Save all figures; return them by experiment, with URLs of their content, that of the whole report under ""."""
     with style.settings():
         pictures = {name: list(experiments[name].figures(runs)) for name, runs in results.items()}
@@ -97,7 +98,7 @@ def _draw(
         pictures[""] = [draw_final_losses(losses, titles)] if losses else []
         drawn = iter(track([picture for group in pictures.values() for picture in group]))
         return {
-            name: [(picture, style.save(next(drawn), folder / "figures")) for picture in group]
+            name: [(picture, save(next(drawn), folder / "figures")) for picture in group]
             for name, group in pictures.items()
         }
 
@@ -107,7 +108,12 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"number": style.number, "label": style.label, "slug": slug, "interval": story.with_interval}
+    environment.filters |= {
+        "number": summary.number,
+        "label": summary.label,
+        "slug": slug,
+        "interval": story.with_interval,
+    }
     return environment.get_template("report.html")
 
 
@@ -194,7 +200,7 @@ def _source(experiment: Experiment, folder: Path) -> tuple[str, str]:
         return name, file.as_uri()
 
 
-def draw_final_losses(losses: story.Losses, titles: dict[str, str]) -> style.Picture:
+def draw_final_losses(losses: story.Losses, titles: dict[str, str]) -> Picture:
     """Draw the median final loss and 5-95 % of seeds, a row for each experiment and a mark for each activation."""
     activations = list(dict.fromkeys(activation for row in losses.values() for activation in row))
     figure = Figure(figsize=(7.4, 0.75 * len(losses) + 1.1))
@@ -207,16 +213,16 @@ def draw_final_losses(losses: story.Losses, titles: dict[str, str]) -> style.Pic
             axes.plot(middle, y, style.MARKS.get(activation, "^"), color=colour, markersize=6)
     for activation in activations:
         marker = style.MARKS.get(activation, "^")
-        axes.plot([], [], marker, color=style.look(activation)["color"], label=style.label(activation))
+        axes.plot([], [], marker, color=style.look(activation)["color"], label=summary.label(activation))
     axes.set(xscale="log", xlabel="final loss (mean square error), lower is better")
     plain = [titles[name].replace("$", r"\$") for name in losses]  # so that Matplotlib finds no formula
     axes.set_yticks(range(0, -len(losses), -1), [textwrap.fill(title, 34) for title in plain])
     axes.set_ylim(-len(losses) + 0.45, 0.55)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5)
     medians = "; ".join(
-        f"{titles[name]}: {style.listed({a: q[1] for a, q in row.items()})}" for name, row in losses.items()
+        f"{titles[name]}: {summary.listed({a: q[1] for a, q in row.items()})}" for name, row in losses.items()
     )
     caption = "Final losses of the networks of sections 2-4: median and 5-95 % of seeds."
-    return style.Picture(
+    return Picture(
         "final-losses", caption, f"A row for each function, a mark for each activation. Medians: {medians}.", figure
     )

@@ -33,7 +33,7 @@ from plunit.lab.pairs import FEW, HIGHER, LOWER, SAME, Matrix
 from plunit.lab.plan import Plan
 from plunit.lab.store import locked, sweep
 from plunit.lab.story import Losses
-from plunit.lab.style import label, number
+from plunit.lab.summary import label, number
 
 PATIENCE = 5.0
 """Seconds in which a scheduler must answer."""
@@ -148,15 +148,18 @@ def execute(
         for group, executor in _executors(absent, workers, cluster):
             with executor as ready:
                 have |= _watched(folder, group, ready, console)
-    publish(folder, console, have)
+    publish(folder, console, whole, have)
 
 
-def publish(folder: Path, console: Console, have: Have | None = None) -> None:
-    """Write tables, figures and report of a folder; print the verdicts and, last, the path of the report."""
+def publish(folder: Path, console: Console, whole: Plan | None = None, have: Have | None = None) -> None:
+    """Write tables, figures and report of a folder; print the verdicts and, last, the path of the report.
+
+    After a run, its plan and its cells are given; otherwise they are read.
+    """
     if not (folder / "run.json").exists():
         raise UserError(f"{folder} holds no results; `plunit reproduce` makes them")
     with locked(folder, "report", console.print):
-        whole = plan.load(folder)
+        whole = plan.load(folder) if whole is None else whole
         results = store.collect(folder, whole, have or {}, console.print)
         if not results:
             raise UserError(f"{folder} has no finished experiment; `plunit reproduce` continues")

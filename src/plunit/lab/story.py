@@ -10,7 +10,7 @@ import numpy as np
 from plunit.lab.claims import REFUTED, Answer, Judged, tally
 from plunit.lab.experiment import Experiment, Results
 from plunit.lab.intervals import Column, Estimate, worst_if_diverged
-from plunit.lab.style import number
+from plunit.lab.summary import number
 
 Losses = dict[str, dict[str, tuple[float, float, float]]]
 """Experiment, activation: 5, 50 and 95 % quantiles of a loss."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit.data import cifar10
+from plunit.lab import cifar10_data as cifar10
 from plunit.lab.read import cifar10 as read
 
 write = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "record.py"))["write"]

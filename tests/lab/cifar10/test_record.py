@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from plunit.lab import plan, store
-from plunit.lab.read.cifar10 import EXPERIMENTS, curve, read
+from plunit.lab.read.cifar10 import EXPERIMENTS
+from plunit.lab.read.cifar10_curves import curve, read
 
 ACTIVATIONS = EXPERIMENTS[0].activations
 RECORD = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "record.py"))

@@ -80,44 +80,6 @@ def test_a_table_is_split_and_scaled_by_its_training_rows():
     assert not known & {tuple(row.tolist()) for row in test.round(decimals=3)}
 
 
-def long(runs, steps=3000, seeds=5):
-    """Return runs of the four toys: random likelihoods, as if after all steps."""
-    draw = np.random.default_rng(0).normal
-    return {
-        method: {"seed": np.arange(seeds), "steps": np.full(seeds, steps), "nll": draw(2, 1, (4, seeds))}
-        for method in runs
-    }
-
-
-def test_claims_on_toys_are_mean_likelihoods(runs):
-    judged = long(runs)
-    claims = list(TOYS.claims(judged, {}))
-    gain = judged["leaky"]["nll"].mean() - judged["gaussian"]["nll"].mean()
-    assert [(claim.value, str(claim.claimed)) for claim in claims] == [
-        (pytest.approx(judged["plain"]["nll"].mean()), ">= 2.6"),
-        (pytest.approx(judged["flux"]["nll"].mean()), "<= 1.9"),
-        (pytest.approx(judged["annealed"]["nll"].mean()), "<= 1.86"),
-        (pytest.approx(judged["smooth"]["nll"].mean()), "<= 1.8"),
-        (pytest.approx(gain), "<= 0"),
-    ]
-    flows = [*METHODS.values()][1:]
-    assert all(flow in one.sentence and "3,000 steps" in one.sentence for flow, one in zip(flows, claims, strict=True))
-    assert {(claim.statement, claim.n) for claim in claims} == {("", 5)}
-
-
-@pytest.mark.parametrize(("experiment", "steps"), [(TOYS, 2999), (DENSITY, 3000)])
-def test_a_run_that_is_too_short_or_of_other_data_is_held_against_a_gaussian_only(runs, experiment, steps):
-    judged = long(runs, steps)
-    found = {claim.sentence: claim for claim in experiment.claims(judged, {})}
-    others = ("flux", "annealed", "smooth", "leaky")
-    assert [*found] == [f"The flow “{METHODS[one]}” is better than a Gaussian, {steps:,} steps." for one in others]
-    floor = judged["gaussian"]["nll"]
-    expected = [(judged[method]["nll"] - floor).mean() for method in others]
-    assert [claim.value for claim in found.values()] == pytest.approx(expected)
-    assert {str(claim.claimed) for claim in found.values()} == {"<= 0"}
-    assert list(experiment.claims({"flux": judged["flux"]}, {})) == []
-
-
 def test_figures_draw_densities_samples_and_likelihoods(runs):
     before = torch.get_rng_state()
     pictures = {one.name: one.figure.axes for one in DENSITY.figures(runs)}

@@ -1,4 +1,4 @@
-"""Round trips, and the theorems of section 6."""
+"""Round trips through invertible networks."""
 
 import dataclasses
 from pathlib import Path
@@ -10,8 +10,7 @@ import torch
 from plunit.invertible import PLU, Chain, InvertibleNetwork, Tanh, alternating
 from plunit.invertible.certificate import certify, part_by_part
 from plunit.lab.cell import Cell
-from plunit.lab.read import inverse
-from plunit.lab.read.inverse import EXPERIMENTS, theorems
+from plunit.lab.read.inverse import EXPERIMENTS
 from plunit.lab.train.inverse import NETWORKS, compute, round_trips
 
 (USUAL,) = EXPERIMENTS
@@ -21,18 +20,8 @@ INVERSE = dataclasses.replace(USUAL, spec=SPEC)
 
 @pytest.fixture(scope="module")
 def runs():
-    cells = [Cell("inverse", SPEC, activation, 0, 5, "", "") for activation in USUAL.activations]
+    cells = [Cell("inverse", SPEC, activation, 0, 6, "", "") for activation in USUAL.activations]
     return {cell.activation: compute(cell, Path()) for cell in cells}
-
-
-def test_theorems_are_checked_and_a_wrong_inverse_is_seen(monkeypatch):
-    assert [(one.statement, one.primary, one.value, one.verdict) for one in theorems()] == [
-        ("inverse-plu", True, 1, "holds"),
-        ("inverse-others", True, 1, "holds"),
-    ]
-    formula = inverse.formula
-    monkeypatch.setattr(inverse, "formula", lambda xp, x, alpha, c: formula(xp, x, min(alpha, 1), c))
-    assert [one.verdict for one in theorems()] == ["does not hold", "holds"]
 
 
 @pytest.mark.parametrize("linear", ["lu", "orthogonal"])
@@ -79,30 +68,29 @@ def drawn(shift):
 DRAWN = {name: drawn(shift) for shift, name in enumerate(("tanh", "plu", "leaky_relu"))}
 
 
-def test_claims_are_about_the_arrays_they_name():
-    tanh, plu, _ = DRAWN.values()
-    trips = [np.sort(one["error"][:, 0, 1].max(0))[3] for one in (plu, tanh)]
-    *checks, of_plu, of_tanh, bound = INVERSE.claims(DRAWN, {})
-    assert checks == list(theorems())
-    assert [claim.value for claim in (of_plu, of_tanh)] == pytest.approx(trips)
-    assert bound.value == pytest.approx((plu["error"] / plu["bound"]).max())
-    assert of_plu.sentence == "An invertible PLU network of depth 4 returns its input in float32."
-    assert of_tanh.sentence == "An invertible tanh network of depth 4 returns its input in float32."
+def statistics(experiment, runs):
+    return {one.name: one for one in experiment.statistics(runs)}
+
+
+def test_statistics_are_about_the_arrays_they_name():
+    trips = {f"round trip {name}": np.sort(one["error"][:, 0, 1].max(0))[3] for name, one in DRAWN.items()}
+    plu = DRAWN["plu"]
+    trips["error / bound plu"] = np.sort((plu["error"] / plu["bound"]).reshape(-1, 7).max(0))[3]
+    found = statistics(INVERSE, DRAWN)
+    assert {name: one.estimate.value for name, one in found.items()} == pytest.approx(trips)
+    assert "of PLU, depth 4, 3 features, the worse of orthogonal and lu, float32" in found["round trip plu"].words
 
 
 @pytest.mark.parametrize("changes", [{"depths": (32, 64)}, {"depths": (32, 64), "dtypes": ("float64",)}])
-def test_round_trips_are_judged_at_depth_32_if_it_is_there(changes):
+def test_round_trips_are_measured_at_depth_32_if_it_is_there(changes):
     deep = dataclasses.replace(USUAL, spec=dataclasses.replace(SPEC, **changes))
-    claim = next(claim for claim in deep.claims({"plu": DRAWN["plu"]}, {}) if "returns its input" in claim.sentence)
-    assert "depth 32" in claim.sentence
-    assert claim.value == pytest.approx(np.sort(DRAWN["plu"]["error"][:, 0, 0].max(0))[3])
+    found = statistics(deep, {"plu": DRAWN["plu"]})["round trip plu"]
+    assert "depth 32" in found.words
+    assert found.estimate.value == pytest.approx(np.sort(DRAWN["plu"]["error"][:, 0, 0].max(0))[3])
 
 
 def test_the_bound_of_the_certificate_holds(runs):
-    *_, certificate = INVERSE.claims(runs, {})
-    assert certificate.sentence == "The bound of the certificate is not exceeded at any depth, PLU."
-    assert certificate.value < 1
-    assert certificate.verdict == "holds"
+    assert statistics(INVERSE, runs)["error / bound plu"].estimate.high < 1
 
 
 def test_the_figure_has_a_panel_for_each_kind_and_precision(tmp_path):

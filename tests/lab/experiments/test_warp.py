@@ -51,19 +51,6 @@ def test_the_grid_has_upright_and_level_lines_and_points_fill_the_square():
     assert -2 <= x.min() < -1.9 < 1.9 < x.max() <= 2
 
 
-def long(runs, steps=USUAL.spec.steps):
-    """Return the runs as if they had been as long as the usual ones."""
-    return {name: arrays | {"steps": np.full(5, steps)} for name, arrays in runs.items()}
-
-
-def test_the_claim_is_the_median_error_of_the_inverse_unless_the_run_is_too_short(runs):
-    (claim,) = WARP.claims(long(runs), {})
-    assert "3,000 steps" in claim.sentence
-    assert (claim.statement, claim.n, claim.value) == ("", 5, np.sort(runs["plu"]["inverse_error"])[2])
-    others = runs, long(runs, USUAL.spec.steps - 1), {"leaky_relu": long(runs)["leaky_relu"]}
-    assert [list(WARP.claims(other, {})) for other in others] == [[]] * 3
-
-
 def test_the_figure_draws_the_grids_of_the_median_seed(runs, tmp_path):
     (picture,) = WARP.figures(runs)
     panels = np.array(picture.figure.axes).reshape(2, 3)

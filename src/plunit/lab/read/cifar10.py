@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from plunit.data import fetch
+from plunit.lab import cifar10_fetch
 from plunit.lab.experiment import Experiment, Runs, Statistic
 from plunit.lab.intervals import Column, median, ratios
+from plunit.lab.pictures import Picture
 from plunit.lab.read.cifar10_curves import WINDOW, Curves, LossCurves, crossing, curve, draw, read
-from plunit.lab.style import Picture, label, listed
+from plunit.lab.summary import label, listed
 from plunit.lab.train import cifar10 as run
 from plunit.lab.train.cifar10 import Cifar10Spec
 
@@ -64,7 +65,7 @@ class Cifar10Experiment(Experiment):
     activations = ("tanh", "relu", "plu", "identity")
     choices = run.CHOICES
     compute = staticmethod(run.compute)
-    prepare = staticmethod(fetch.prepare)
+    prepare = staticmethod(cifar10_fetch.prepare)
     seeds = chunk = 1
     short = 500
 

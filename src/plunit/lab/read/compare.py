@@ -13,9 +13,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from plunit.ensemble import ACTIVATIONS, ENGINES
-from plunit.lab import style
+from plunit.lab import style, summary
 from plunit.lab.experiment import Changes, Experiment, Runs, changed, options, texts
-from plunit.lab.style import Picture, draw_band
+from plunit.lab.pictures import Picture
+from plunit.lab.style import draw_band
 from plunit.lab.train import compare as run
 from plunit.lab.train.compare import CompareSpec
 
@@ -61,8 +62,8 @@ class Compare(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Compare the median test losses."""
-        where = f"over {style.seeds_of(runs, 'split')} and starts, in units of the target's variance"
-        return f"Median test losses {where}: {style.lowest(runs, 'test_loss')}."
+        where = f"over {summary.seeds_of(runs, 'split')} and starts, in units of the target's variance"
+        return f"Median test losses {where}: {summary.lowest(runs, 'test_loss')}."
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw losses during training, and the distribution of test losses."""
@@ -76,7 +77,7 @@ class Compare(Experiment):
         right.set(yscale="log", xlabel="step", ylabel="mean square error", title="test rows")
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
         caption = f"{self.title}: losses during training, median and 5-95 % of seeds; 1 is the loss of the mean."
-        alt = f"Losses over steps on training and test rows, for {style.names(runs)}."
+        alt = f"Losses over steps on training and test rows, for {summary.names(runs)}."
         yield Picture(f"{self.name}-loss", caption, alt, figure)
         yield style.distribution(f"{self.name}-final", self.title, runs, {"test_loss": "test loss"})
 

@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 
 from plunit.invertible import toy
 from plunit.lab.experiment import Experiment, Runs
-from plunit.lab.style import Picture, look, seeds_of, steps_of
+from plunit.lab.pictures import Picture
+from plunit.lab.style import look
+from plunit.lab.summary import seeds_of, steps_of
 from plunit.lab.train import density as run
 from plunit.lab.train.density import DensitySpec
 

@@ -13,7 +13,9 @@ from plunit.ensemble import ACTIVATIONS
 from plunit.lab.cell import Arrays
 from plunit.lab.experiment import Experiment, Runs, Statistic, ratio
 from plunit.lab.intervals import Column, median, ratios
-from plunit.lab.style import Picture, draw_band, label, listed, names, seeds_of
+from plunit.lab.pictures import Picture
+from plunit.lab.style import draw_band
+from plunit.lab.summary import label, listed, names, seeds_of
 from plunit.lab.train import depth as run
 from plunit.lab.train.depth import DepthSpec
 

@@ -14,10 +14,12 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFor
 from plunit.ensemble import ACTIVATIONS, ENGINES, MLP, forward
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import exact
-from plunit.lab import style
+from plunit.lab import style, summary
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment, Runs, Statistic, ratio
 from plunit.lab.intervals import mean, median, ratios, share
+from plunit.lab.pictures import Picture
+from plunit.lab.summary import names
 from plunit.lab.train import fit as run
 from plunit.lab.train.fit import FitSpec, steps
 from plunit.pieces import curve, draw_curve, draw_polygons, polygons
@@ -63,7 +65,7 @@ class FitExperiment(Experiment):
                     row |= {key: int(arrays[f"trained_{key}"][i]) for key in ("pieces", "patterns")}
                 yield row | {"final_loss": float(arrays["final_loss"][i]), "dead_units": int(arrays["dead"][i])}
 
-    def figures(self, runs: Runs) -> Iterator[style.Picture]:
+    def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw the fits and losses, then what the networks are made of."""
         yield _fitted(self, runs)
         yield _losses(self, runs)
@@ -87,7 +89,7 @@ class FitExperiment(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Compare the median final losses."""
-        return f"Median final losses over {style.seeds_of(runs)}: {style.lowest(runs, 'final_loss')}."
+        return f"Median final losses over {summary.seeds_of(runs)}: {summary.lowest(runs, 'final_loss')}."
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:
         """Yield ratios of losses, shares of dead units, and numbers of pieces."""
@@ -108,11 +110,11 @@ class FitExperiment(Experiment):
         for name in ("relu", "plu"):
             if name in runs:
                 gain = ratios(*(runs[name][f"{stage}_pieces"] for stage in ("trained", "initial")))
-                words = f"median of pieces of {style.label(name)}, trained / initial"
+                words = f"median of pieces of {summary.label(name)}, trained / initial"
                 yield Statistic(f"pieces {name} trained/initial", words, median(gain))
 
 
-def _fitted(one: FitExperiment, runs: Runs) -> style.Picture:
+def _fitted(one: FitExperiment, runs: Runs) -> Picture:
     """Draw two rows, the median and the best seed, and a column for each activation."""
     shown = [activation for activation in (*_SHOWN, *one.added(runs)) if activation in runs] or list(runs)
     figure = Figure(figsize=(2.5 * len(shown), 4.9))
@@ -122,38 +124,36 @@ def _fitted(one: FitExperiment, runs: Runs) -> style.Picture:
     medians = {}
     for column, activation in enumerate(shown):
         arrays = runs[activation]
-        members = {"median": style.median_member(arrays), "best": int(style.ranked(arrays)[0])}
+        members = {"median": summary.median_member(arrays), "best": int(summary.ranked(arrays)[0])}
         medians[activation] = float(arrays["final_loss"][members["median"]])
         for axes, (kind, member) in zip(panels[:, column], members.items(), strict=True):
             _draw_fit(axes, one.spec, activation, arrays["theta"][:, member])
             seed, loss = arrays["seed"][member], arrays["final_loss"][member]
-            axes.set_title(f"{style.label(activation)}, {kind} seed ({seed})\nloss {loss:.2g}", fontsize=9)
-    told = f"Loss of the median seed: {style.listed(medians)}."
+            axes.set_title(f"{summary.label(activation)}, {kind} seed ({seed})\nloss {loss:.2g}", fontsize=9)
+    told = f"Loss of the median seed: {summary.listed(medians)}."
     caption = f"{one.title}: the fitted functions, target in black. {told}"
-    alt = f"The target and fitted functions: for each of {style.names(shown)} the median and the best seed."
-    return style.Picture(f"{one.name}-fits", caption, alt, figure)
+    alt = f"The target and fitted functions: for each of {names(shown)} the median and the best seed."
+    return Picture(f"{one.name}-fits", caption, alt, figure)
 
 
-def _losses(one: FitExperiment, runs: Runs) -> style.Picture:
+def _losses(one: FitExperiment, runs: Runs) -> Picture:
     figure = Figure(figsize=(7.4, 3.2))
     many, single = figure.subplots(1, 2, sharey=True)
     for activation, arrays in runs.items():
         at = np.arange(len(arrays["history"])) * one.spec.stride
         style.draw_band(many, at, arrays["history"], activation)
         single.plot(at, arrays["history"][:, 0], **style.look(activation))
-    title = f"median and 5-95 % of {style.seeds_of(runs)}"
+    title = f"median and 5-95 % of {summary.seeds_of(runs)}"
     many.set(yscale="log", xlabel="step", ylabel="mean square error", title=title)
     single.set(xlabel="step", title="one run (seed 0), as in the paper")
     figure.legend(*many.get_legend_handles_labels(), loc="outside lower center", ncols=5)
-    last = {activation: float(np.nanmedian(arrays["history"][-1])) for activation, arrays in runs.items()}
-    caption = f"{one.title}: the loss during training. Medians at the end: {style.listed(last)}."
-    alt = (
-        f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {style.names(runs)}."
-    )
-    return style.Picture(f"{one.name}-loss", caption, alt, figure)
+    last = summary.medians({name: {"last": arrays["history"][-1]} for name, arrays in runs.items()}, "last")
+    caption = f"{one.title}: the loss during training. Medians at the end: {summary.listed(last)}."
+    alt = f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {names(runs)}."
+    return Picture(f"{one.name}-loss", caption, alt, figure)
 
 
-def _learned(one: FitExperiment, arrays: Arrays) -> style.Picture:
+def _learned(one: FitExperiment, arrays: Arrays) -> Picture:
     figure = Figure(figsize=(5.2, 3.4))
     axes = figure.subplots()
     shades = colormaps["cividis"](np.linspace(0.05, 0.85, len(arrays["alpha"])))
@@ -166,16 +166,16 @@ def _learned(one: FitExperiment, arrays: Arrays) -> style.Picture:
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_locator(NullLocator())
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    middle = " and ".join(f"{key} {style.number(float(np.median(arrays[key])))}" for key in ("alpha", "c"))
+    middle = " and ".join(f"{key} {summary.number(float(np.median(arrays[key])))}" for key in ("alpha", "c"))
     caption = (
         f"{one.title}: learned alpha and c after training, a mark for each seed and activation. Medians: {middle}."
     )
     start = f"({one.spec.c:g}, {one.spec.alpha:g})"
     alt = f"A cloud of marks, c to the right and alpha upwards, moved away from the start {start}."
-    return style.Picture(f"{one.name}-learned", caption, alt, figure)
+    return Picture(f"{one.name}-learned", caption, alt, figure)
 
 
-def _pieces(one: FitExperiment, runs: Runs) -> style.Picture:
+def _pieces(one: FitExperiment, runs: Runs) -> Picture:
     figure = Figure(figsize=(7.4, 3.4))
     over, against = figure.subplots(1, 2)
     at, seeds = steps(one.spec), max(arrays["course"].shape[1] for arrays in runs.values())
@@ -195,22 +195,22 @@ def _pieces(one: FitExperiment, runs: Runs) -> style.Picture:
         axis.set_major_locator(MaxNLocator(integer=True))
     figure.legend(*over.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     before, after = (
-        style.listed({activation: float(np.median(arrays[f"{stage}_pieces"])) for activation, arrays in runs.items()})
+        summary.listed({activation: float(np.median(arrays[f"{stage}_pieces"])) for activation, arrays in runs.items()})
         for stage in ("initial", "trained")
     )
     caption = f"{one.title}: functionally distinct {noun}. Medians before training: {before}; after it: {after}."
-    alt = f"Left: {noun} over training steps for {style.names(runs)}. Right: loss against {noun}, a mark for each seed."
-    return style.Picture(f"{one.name}-pieces", caption, alt, figure)
+    alt = f"Left: {noun} over training steps for {names(runs)}. Right: loss against {noun}, a mark for each seed."
+    return Picture(f"{one.name}-pieces", caption, alt, figure)
 
 
-def _exact(one: FitExperiment, runs: Runs) -> style.Picture:
+def _exact(one: FitExperiment, runs: Runs) -> Picture:
     """Draw the median networks piece by piece: with their knots on a line, their regions on a square."""
     spec: FitSpec = one.spec
     line, domain = spec.widths[0] == 1, (spec.low, spec.high)
     figure = Figure(figsize=(3.7 * len(runs), 3.2) if line else (4.2 * len(runs), 3.4))
     panels = figure.subplots(1, len(runs), squeeze=False, sharey=line)
     for axes, (activation, arrays) in zip(panels[0], runs.items(), strict=True):
-        member = style.median_member(arrays)
+        member = summary.median_member(arrays)
         net = exact(MLP(spec.widths, activation), arrays["theta"][:, [member]], spec.alpha, spec.c).member(0)
         found: Any = curve(net, *domain) if line else polygons(net, (domain, domain))
         if line:
@@ -225,14 +225,14 @@ def _exact(one: FitExperiment, runs: Runs) -> style.Picture:
             axes.grid(False)
         seed, loss = arrays["seed"][member], arrays["final_loss"][member]
         counts = f"{found.pieces} pieces, {found.patterns} patterns"
-        axes.set_title(f"{style.label(activation)}, median seed ({seed}), loss {loss:.2g}\n{counts}", fontsize=9)
+        axes.set_title(f"{summary.label(activation)}, median seed ({seed}), loss {loss:.2g}\n{counts}", fontsize=9)
     if line:
         caption = "the functions of the median seeds with their knots, target in black."
-        alt = f"Fitted functions of {style.names(runs)} as broken lines, a dot at each knot, over the smooth target."
+        alt = f"Fitted functions of {names(runs)} as broken lines, a dot at each knot, over the smooth target."
     else:
         caption = "the polygons of the median seeds, coloured by gradient; on each the network is affine."
-        alt = f"The square of the inputs cut into polygons by the networks of {style.names(runs)}."
-    return style.Picture(f"{one.name}-{'knots' if line else 'polygons'}", f"{one.title}: {caption}", alt, figure)
+        alt = f"The square of the inputs cut into polygons by the networks of {names(runs)}."
+    return Picture(f"{one.name}-{'knots' if line else 'polygons'}", f"{one.title}: {caption}", alt, figure)
 
 
 def evaluate(spec: FitSpec, activation: str, theta: Array, x: Array) -> Array:

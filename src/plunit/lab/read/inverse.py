@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 from plunit.lab.cell import Arrays
 from plunit.lab.experiment import Experiment, Runs, Statistic
 from plunit.lab.intervals import Column, median
-from plunit.lab.style import Picture, label, listed, look, names, seeds_of
+from plunit.lab.pictures import Picture
+from plunit.lab.style import look
+from plunit.lab.summary import label, listed, names, seeds_of
 from plunit.lab.train import inverse as run
 from plunit.lab.train.inverse import InverseSpec
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from plunit.ensemble import ACTIVATIONS, ENGINES
-from plunit.lab import style
+from plunit.lab import style, summary
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment, Runs, Statistic, ratio
 from plunit.lab.intervals import median, ratios, worst_if_diverged
+from plunit.lab.pictures import Picture
 from plunit.lab.read.sine import SINE
-from plunit.lab.style import Picture, label, listed, number
+from plunit.lab.summary import label, listed, number
 from plunit.lab.train import fit as run
 from plunit.lab.train.fit import ReachSpec
 
@@ -58,10 +57,10 @@ class Reach(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Compare the medians."""
-        final, adam = (style.medians(runs, key) for key in ("final_loss", "adam_loss"))
-        best = listed({name: float(np.nanmin(arrays["final_loss"])) for name, arrays in runs.items()})
+        final, adam = (summary.medians(runs, key) for key in ("final_loss", "adam_loss"))
+        best = listed({name: float(worst_if_diverged(arrays["final_loss"]).min()) for name, arrays in runs.items()})
         ends = f"(best {best}), where Adam ends at {', '.join(number(value) for value in adam.values())}"
-        return f"Median losses over {style.seeds_of(runs, 'start')} after second-order steps: {listed(final)} {ends}."
+        return f"Median losses over {summary.seeds_of(runs, 'start')} after second-order steps: {listed(final)} {ends}."
 
 
 def _best_of_groups(arrays: Arrays) -> Arrays:

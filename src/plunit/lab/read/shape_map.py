@@ -14,9 +14,10 @@ from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment, Runs, Statistic
 from plunit.lab.intervals import Column, median, worst_if_diverged
+from plunit.lab.pictures import Picture
 from plunit.lab.read.parametric import PARAMETRIC
 from plunit.lab.read.sine import SINE
-from plunit.lab.style import Picture, number
+from plunit.lab.summary import number
 from plunit.lab.train import fit as run
 from plunit.lab.train.fit import ShapeSpec
 

@@ -10,7 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from plunit.lab.experiment import Experiment, Runs
-from plunit.lab.style import Picture, label, listed, look, median_member, medians, seeds_of, steps_of
+from plunit.lab.pictures import Picture
+from plunit.lab.style import look
+from plunit.lab.summary import label, listed, median_member, medians, seeds_of, steps_of
 from plunit.lab.train import warp as run
 from plunit.lab.train.warp import WarpSpec
 

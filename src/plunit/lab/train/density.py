@@ -16,8 +16,9 @@ from plunit.base.ranges import COUNT, RATE, Range
 from plunit.invertible import LU, TOYS, Flow, toy
 from plunit.invertible import density as bijection
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.scratch import one_thread, write_progress
+from plunit.lab.scratch import write_progress
 from plunit.lab.train import stacked
+from plunit.torch.threads import one_thread
 
 _GAUSSIAN_POINTS = 100_000
 

@@ -16,7 +16,7 @@ from plunit.base.ranges import COUNT, Range
 from plunit.invertible import PLU, ActivationMaker, Chain, InvertibleNetwork, LeakyReLU, Tanh, alternating
 from plunit.invertible.certificate import part_by_part, round_trip_errors
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.scratch import one_thread
+from plunit.torch.threads import one_thread
 
 Linear = Literal["lu", "orthogonal"]
 

@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from plunit.base.ranges import COUNT, RATE, Range
 from plunit.invertible import PLU, Bijection, InvertibleNetwork, LeakyReLU, alternating
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.scratch import one_thread, write_progress
+from plunit.lab.scratch import write_progress
 from plunit.lab.train import stacked
+from plunit.torch.threads import one_thread
 
 
 @dataclass(frozen=True)

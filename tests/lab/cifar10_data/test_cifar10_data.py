@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plunit.base.errors import UserError
-from plunit.data import cifar10
+from plunit.lab import cifar10_data as cifar10
 
 
 def test_a_record_is_a_label_and_the_channels_one_after_another():
