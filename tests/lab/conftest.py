@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from browsers import open_browser
 from rich.console import Console
 
 from plunit import ensemble
@@ -35,6 +36,12 @@ def single_thread():
     """Tensors this small are slower on several threads."""
     with one_thread():
         yield
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -208,9 +208,7 @@ def catalogue() -> dict[str, Experiment]:
                 raise ValueError(f"{one.name} has section {one.section!r}; those of the paper are {own}, yours is ''")
             for claim in one.claims:
                 if claim.experiment != one.name or claim.primary:
-                    raise ValueError(
-                        f"each claim of {one.name} must be on {one.name}, with a setting if it tests the paper"
-                    )
+                    raise ValueError(f"a claim of {one.name} must be on {one.name}, and on the paper only in a setting")
             found[one.name] = one
 
     load_plugins("plunit.experiments", add)

@@ -66,7 +66,7 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
     content = _template().render(
         opening=story.opening(experiments, results, found),
         answers=found,
-        sections=_sections(experiments, bool(found)),
+        sections=_sections(experiments, {one.section for one in found}),
         experiments=experiments,
         findings={name: one.finding(results[name]) for name, one in experiments.items()},
         own={name: [one for one in own if one.experiment == name] for name in experiments},
@@ -181,13 +181,16 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def _sections(experiments: dict[str, Experiment], papers: bool) -> list[tuple[str, str, list[str]]]:
-    """Return number, title and experiments of each section, in the paper's order; variants come last."""
-    titles = SECTIONS if papers else SECTIONS | {"": "Results"}
+def _sections(experiments: dict[str, Experiment], judged: set[str]) -> list[tuple[str, str, list[str]]]:
+    """Return number, title and experiments of each section, in the paper's order; variants come last.
+
+    A section of which a statement is judged is there even without an experiment.
+    """
+    titles = SECTIONS if judged else SECTIONS | {"": "Results"}
     groups: dict[tuple[str, str], list[str]] = {item: [] for item in (*titles.items(), ("variants", "Variants"))}
     for name, one in experiments.items():
         groups[("variants", "Variants") if one.variant else (one.section, titles[one.section])].append(name)
-    return [(*section, names) for section, names in groups.items() if names]
+    return [(*section, names) for section, names in groups.items() if names or section[0] in judged]
 
 
 def _source(experiment: Experiment, folder: Path) -> tuple[str, str]:

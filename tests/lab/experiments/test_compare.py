@@ -113,7 +113,8 @@ def test_the_baseline_wins_where_there_is_nothing_to_learn(tmp_path, console):
     path, out = tmp_path / "noise.csv", tmp_path / "out"
     rows = np.random.default_rng(0).normal(size=(80, 4))
     path.write_text("a,b,c,height\n" + "\n".join(",".join(map(repr, row)) for row in rows.tolist()))
-    running.execute(out, wanted(out, path, seeds=24, activations="relu,plu,tanh"), console)
+    long = {"assignments": ["widths=16", "steps=400", "lr=0.02"], "activations": "relu,plu,tanh"}
+    running.execute(out, wanted(out, path, seeds=24, **long), console)
     found = [row.split(",") for row in (out / "pairs.csv").read_text().splitlines()[1:]]
     assert {row[1]: row[-1] for row in found if row[2] == "mean"} == dict.fromkeys(("relu", "plu", "tanh"), "higher")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -149,7 +150,10 @@ class Rows:
         if self._plain:
             return self._x
         encoder = self._fit(train)
-        found = dict(zip(encoder.get_feature_names_out().tolist(), encoder.transform(self._x).T, strict=True))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)  # texts of test rows only
+            encoded = encoder.transform(self._x)
+        found = dict(zip(encoder.get_feature_names_out().tolist(), encoded.T, strict=True))
         nothing = np.zeros(len(self.y))
         return np.stack([found.get(name, nothing) for name in self._names], axis=1)
 
