@@ -11,10 +11,12 @@ from plunit.lab import running, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
 from plunit.lab.train.cifar10 import Cifar10Spec
+from plunit.lab.train.cost import CostSpec
 from plunit.lab.train.density import DensitySpec
 from plunit.lab.train.depth import DepthSpec
 from plunit.lab.train.fit import FitSpec, ReachSpec, ShapeSpec
 from plunit.lab.train.inverse import InverseSpec
+from plunit.lab.train.series import CapacitySpec, FrequencySpec
 from plunit.lab.train.warp import WarpSpec
 from plunit.torch.threads import one_thread
 
@@ -22,6 +24,9 @@ QUICK = {
     FitSpec: {"steps": 32, "stride": 8, "checkpoints": (8, 16)},
     ReachSpec: {"steps": 8, "finish_steps": 6},
     ShapeSpec: {"steps": 8, "alphas": (0.1, 0.5), "cs": (0.5, 1, 2)},
+    CapacitySpec: {"steps": 4, "units": (2, 3, 6), "layers": (2, 4, 8)},
+    FrequencySpec: {"steps": 4},
+    CostSpec: {"elements": 100, "calls": 1},
     DepthSpec: {"depths": (2, 4)},
     InverseSpec: {"depths": (1, 4), "points": 16, "features": 3},
     WarpSpec: {"steps": 8, "batch": 64, "depth": 3, "lines": 5, "dots": 7, "points": 200},

@@ -14,7 +14,7 @@ from plunit.lab.experiment import catalogue
 CIFAR10 = ("cifar10", "cifar10-gain")
 COMPUTED = [name for name in catalogue() if name not in (*CIFAR10, "compare")]
 SEEDS = 5
-AXES = {"depth": ["depth"], "inverse": ["linear", "dtype", "depth"], "density": ["data"]}
+AXES = {"depth": ["depth"], "inverse": ["linear", "dtype", "depth"], "capacity": ["hidden"], "frequency": ["k"]}
 
 
 def convolutional():
@@ -113,7 +113,7 @@ def test_the_finding_is_one_sentence_with_numbers(experiments, results, name):
 
 
 def test_figures_have_names_of_their_own(experiments, results):
-    shown = [name for name in COMPUTED if name.startswith(("map", "depth", "warp", "inverse"))]
+    shown = [name for name in COMPUTED if name.startswith(("map", "depth", "inverse", "capacity", "frequency", "cost"))]
     pictures = [picture for name in shown for picture in experiments[name].figures(results[name])]
     assert len({picture.name for picture in pictures}) == len(pictures) == len(shown)
     assert all(picture.caption.endswith(".") and picture.alt.endswith(".") for picture in pictures)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Experiment", "Statistic", "catalogue"]
 
 _NAMES = (
-    *("sine", "parametric", "surface", "reach", "shape_map", "depth"),
-    *("cifar10", "inverse", "warp", "density", "compare"),
+    *("capacity", "sine", "parametric", "surface", "reach", "shape_map", "depth"),
+    *("cifar10", "inverse", "frequency", "cost", "warp", "density", "compare"),
 )
 MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -112,6 +113,27 @@ class FitExperiment(Experiment):
                 gain = ratios(*(runs[name][f"{stage}_pieces"] for stage in ("trained", "initial")))
                 words = f"median of pieces of {summary.label(name)}, trained / initial"
                 yield Statistic(f"pieces {name} trained/initial", words, median(gain))
+
+
+class Repeated(FitExperiment):
+    """A fit of the paper in another setting: the paper's activations, and only the losses are drawn."""
+
+    activations = ("tanh", "relu", "plu")
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw the losses."""
+        yield _losses(self, runs)
+
+
+def with_tensorflow(one: FitExperiment) -> Repeated:
+    """Return a fit with TensorFlow's form of Adam, in which the paper's program was written."""
+    return Repeated(
+        f"{one.name}-tensorflow",
+        f"{one.title}, with TensorFlow's form of Adam",
+        dataclasses.replace(one.spec, adam="tensorflow"),
+        one.section,
+        noun=one.noun,
+    )
 
 
 def _fitted(one: FitExperiment, runs: Runs) -> Picture:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from plunit.lab.read.fit import FitExperiment
+from plunit.lab.read.fit import FitExperiment, with_tensorflow
 from plunit.lab.train.fit import FitSpec
 
 _SPEC = FitSpec("curve", (1, 5, 5, 5, 5, 2), 4096)
@@ -28,4 +28,5 @@ EXPERIMENTS = (
         "3",
         noun="one period of the parametric curve",
     ),
+    with_tensorflow(PARAMETRIC),
 )
