@@ -66,9 +66,7 @@ def run(
 
 
 def compare(
-    table: Annotated[
-        Path, typer.Argument(metavar="DATA.csv", help="A table of numbers: CSV, or Parquet with pyarrow.")
-    ],
+    table: Annotated[Path, typer.Argument(metavar="DATA.csv", help="A table: CSV, or Parquet with pyarrow.")],
     target: Annotated[str, typer.Option(help="Column to predict: its name, or its number from 1; -1 is the last.")],
     inputs: Annotated[str, typer.Option(help="Columns to learn from, separated by commas (default: all others).")] = "",
     activations: Activations = "",
