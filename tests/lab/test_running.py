@@ -14,7 +14,7 @@ from waiting import wait_until
 
 from plunit.base.errors import UserError
 from plunit.lab import plan, running, scratch, store
-from plunit.lab.experiment import catalogue
+from plunit.lab.experiment import Experiment, catalogue
 from plunit.lab.plan import Part
 
 WANTED = {"inverse": Part("inverse", 3, ("plu", "tanh")), "depth": Part("depth", 300, ("plu",))}
@@ -92,6 +92,15 @@ def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
     assert command in (tmp_path / "report.html").read_text()
     assert list((tmp_path / "unfinished").iterdir()) == []
     assert plan.load(tmp_path)["warp"].changes == {"steps": 3}
+
+
+def test_a_run_reads_its_plan_once_and_lists_its_cells_once(console, tmp_path, monkeypatch):
+    loaded, listed, load, cells = [], [], plan.load, Experiment.cells
+    monkeypatch.setattr(plan, "load", lambda folder: loaded.append(folder) or load(folder))
+    monkeypatch.setattr(Experiment, "cells", lambda one, *asked: listed.append(one.name) or cells(one, *asked))
+    wanted = plan.for_reproduce(["depth", "inverse"], seeds=6)
+    running.execute(tmp_path, wanted, console)
+    assert (loaded, sorted(listed)) == ([tmp_path], ["depth", "inverse"])
 
 
 def test_activations_add_up_in_a_folder(console, tmp_path):
