@@ -13,6 +13,7 @@ import pytest
 
 from plunit.base.errors import EXTRAS
 from plunit.lab.claims import CLAIMS, STATEMENTS, answers
+from plunit.lab.experiment import catalogue
 from plunit.lab.publishing import CLAIM_COLUMNS, claim_row
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +73,8 @@ def test_the_stored_claims_are_those_that_the_code_writes_now():
 
 def test_every_claim_is_in_the_record():
     stored = {(one.claim.experiment, one.claim.statistic) for one in STORED}
-    assert {(claim.experiment, claim.statistic) for claim in CLAIMS} - stored == set()
+    claimed = {(claim.experiment, claim.statistic) for claim in CLAIMS if claim.experiment in catalogue()}
+    assert claimed - stored == set()
 
 
 @pytest.mark.parametrize("text", [TOOL["mark"]("speed"), f"{TOOL['mark']('weather')}{TOOL['END']}"])

@@ -12,12 +12,10 @@ from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
 from plunit.lab.train.cifar10 import Cifar10Spec
 from plunit.lab.train.cost import CostSpec
-from plunit.lab.train.density import DensitySpec
 from plunit.lab.train.depth import DepthSpec
 from plunit.lab.train.fit import FitSpec, ReachSpec, ShapeSpec
 from plunit.lab.train.inverse import InverseSpec
 from plunit.lab.train.series import CapacitySpec, FrequencySpec
-from plunit.lab.train.warp import WarpSpec
 from plunit.torch.threads import one_thread
 
 QUICK = {
@@ -29,8 +27,6 @@ QUICK = {
     CostSpec: {"elements": 100, "calls": 1},
     DepthSpec: {"depths": (2, 4)},
     InverseSpec: {"depths": (1, 4), "points": 16, "features": 3},
-    WarpSpec: {"steps": 8, "batch": 64, "depth": 3, "lines": 5, "dots": 7, "points": 200},
-    DensitySpec: {"steps": 5, "batch": 64, "blocks": 1, "points": 200, "cells": 8, "samples": 50},
     Cifar10Spec: {"steps": 4, "batch": 5, "early": (1,)},
 }
 """What makes a spec a matter of a moment."""

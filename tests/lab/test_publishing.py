@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from plunit.ensemble import ACTIVATIONS
 from plunit.lab import publishing, story, style, summary
@@ -202,3 +203,14 @@ def test_colours_differ_and_are_of_activations():
 @pytest.mark.parametrize(("losses", "middle"), [([3, 1, 2], 2), ([4, np.nan, 2, 3], 3), ([5], 0)])
 def test_the_median_member_is_the_lower_one_of_two(losses, middle):
     assert summary.median_member({"final_loss": np.array(losses, dtype=float)}) == middle
+
+
+def test_a_diverged_seed_is_the_worst_in_a_band_and_in_a_distribution():
+    values = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0, np.nan, np.nan], [1.0, 2.0, np.nan, np.nan, np.nan]])
+    axes = Figure().subplots()
+    style.draw_band(axes, [0, 1, 2], values, "plu")
+    assert axes.lines[0].get_ydata().tolist() == [3, 3, np.inf]
+    runs = {"plu": {"final_loss": values[1, 1:]}}
+    picture = style.distribution("x", "X", runs, {"final_loss": "final loss"})
+    assert np.count_nonzero(np.isinf(picture.figure.axes[0].lines[0].get_xdata())) == 2
+    assert picture.caption.endswith("Best seeds: PLU 2.")

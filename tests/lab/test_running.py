@@ -14,7 +14,7 @@ from waiting import wait_until
 
 from plunit.base.errors import UserError
 from plunit.lab import plan, running, scratch, store
-from plunit.lab.experiment import catalogue
+from plunit.lab.experiment import Experiment, catalogue
 from plunit.lab.plan import Part
 
 WANTED = {"inverse": Part("inverse", 3, ("plu", "tanh")), "depth": Part("depth", 300, ("plu",))}
@@ -85,13 +85,22 @@ def test_an_error_in_a_cell_keeps_the_others_and_cancels_the_rest(tmp_path):
 
 def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
     running.execute(
-        tmp_path, plan.for_run(tmp_path, "warp", seeds=2, activations="plu", assignments=["steps=3"]), console
+        tmp_path, plan.for_run(tmp_path, "inverse", seeds=2, activations="plu", assignments=["points=3"]), console
     )
     assert "report:" in console.export_text()
-    command = f"plunit run warp --set steps=3 --seeds 2 --activations plu --out {tmp_path}"
+    command = f"plunit run inverse --set points=3 --seeds 2 --activations plu --out {tmp_path}"
     assert command in (tmp_path / "report.html").read_text()
     assert list((tmp_path / "unfinished").iterdir()) == []
-    assert plan.load(tmp_path)["warp"].changes == {"steps": 3}
+    assert plan.load(tmp_path)["inverse+points=3"].changes == {"points": 3}
+
+
+def test_a_run_reads_its_plan_once_and_lists_its_cells_once(console, tmp_path, monkeypatch):
+    loaded, listed, load, cells = [], [], plan.load, Experiment.cells
+    monkeypatch.setattr(plan, "load", lambda folder: loaded.append(folder) or load(folder))
+    monkeypatch.setattr(Experiment, "cells", lambda one, *asked: listed.append(one.name) or cells(one, *asked))
+    wanted = plan.for_reproduce(["depth", "inverse"], seeds=6)
+    running.execute(tmp_path, wanted, console)
+    assert (loaded, sorted(listed)) == ([tmp_path], ["depth", "inverse"])
 
 
 def test_activations_add_up_in_a_folder(console, tmp_path):
@@ -109,14 +118,14 @@ def absent(report):
 
 
 def test_data_that_cannot_be_had_is_an_error_or_a_line(console, tmp_path, monkeypatch):
-    monkeypatch.setattr(type(catalogue()["warp"]), "prepare", staticmethod(absent))
+    monkeypatch.setattr(type(catalogue()["inverse"]), "prepare", staticmethod(absent))
     wanted = plan.for_run(tmp_path, "depth", seeds=2, activations="plu")
-    wanted |= plan.for_run(tmp_path, "warp", seeds=1, activations="plu", assignments=["steps=2"])
+    wanted |= plan.for_run(tmp_path, "inverse", seeds=1, activations="plu", assignments=["points=2"])
     with pytest.raises(UserError, match="no data here"):
         running.execute(tmp_path, wanted, console)
     running.execute(tmp_path, wanted, console, tolerant=True)
     said = console.export_text()
-    assert "warp: left out: no data here; do this" in said
+    assert "inverse+points=2: left out: no data here; do this" in said
     assert "report:" in said
 
 

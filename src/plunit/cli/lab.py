@@ -56,8 +56,8 @@ def run(
 ) -> None:
     """Run one experiment with activations and settings of your choice, and write a report.
 
-    With --set the result is stored next to the usual one, as a variant. Changing `steps` of a long experiment (cifar10,
-    warp, density) makes no variant: the report shows its newest run.
+    With --set the result is stored next to the usual one, as a variant. Changing `steps` of cifar10 makes no
+    variant: the report shows its newest run.
     """
     from plunit.lab import plan, running
 
@@ -66,9 +66,7 @@ def run(
 
 
 def compare(
-    table: Annotated[
-        Path, typer.Argument(metavar="DATA.csv", help="A table of numbers: CSV, or Parquet with pyarrow.")
-    ],
+    table: Annotated[Path, typer.Argument(metavar="DATA.csv", help="A table: CSV, or Parquet with pyarrow.")],
     target: Annotated[str, typer.Option(help="Column to predict: its name, or its number from 1; -1 is the last.")],
     inputs: Annotated[str, typer.Option(help="Columns to learn from, separated by commas (default: all others).")] = "",
     activations: Activations = "",

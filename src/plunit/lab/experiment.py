@@ -28,7 +28,7 @@ __all__ = ["Experiment", "Statistic", "catalogue"]
 
 _NAMES = (
     *("capacity", "sine", "parametric", "surface", "reach", "shape_map", "depth"),
-    *("cifar10", "inverse", "frequency", "cost", "warp", "density", "compare"),
+    *("cifar10", "inverse", "frequency", "cost", "compare"),
 )
 MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""

@@ -161,6 +161,10 @@ def _accuracies(curves: Curves) -> str:
 
 _GAIN = "initialisation matched to each activation's gain"
 EXPERIMENTS = (
-    Cifar10Experiment("cifar10", "CIFAR-10, PyTorch's initialisation", Cifar10Spec(), "5", records=("seeds", "full")),
-    Cifar10Experiment("cifar10-gain", f"CIFAR-10, {_GAIN}", Cifar10Spec(init="gain"), "5"),
+    Cifar10Experiment(
+        "cifar10", "The convolutional network of section 5 on CIFAR-10", Cifar10Spec(), "5", records=("seeds", "full")
+    ),
+    Cifar10Experiment(
+        "cifar10-gain", f"The convolutional network of section 5 on CIFAR-10, {_GAIN}", Cifar10Spec(init="gain"), "5"
+    ),
 )

@@ -73,10 +73,16 @@ def _fall(arrays: Arrays) -> Column:
 
 
 EXPERIMENTS = (
-    Depth("depth", "Gradients at depths 2 to 64, weights N(0, 1)", DepthSpec(), "7", start="with weights N(0, 1)"),
+    Depth(
+        "depth",
+        "Vanishing gradients: the first layer's at depths 2 to 64, weights N(0, 1)",
+        DepthSpec(),
+        "7",
+        start="with weights N(0, 1)",
+    ),
     Depth(
         "depth-scaled",
-        "Gradients at depths 2 to 64, weights N(0, 1 / inputs)",
+        "Vanishing gradients: the first layer's at depths 2 to 64, weights N(0, 1 / inputs)",
         DepthSpec(scale="fan_in"),
         "7",
         start="with weights N(0, 1 / inputs)",

@@ -90,15 +90,20 @@ class FitExperiment(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Compare the median final losses."""
-        return f"Median final losses over {summary.seeds_of(runs)}: {summary.lowest(runs, 'final_loss')}."
+        text = f"Median final losses over {summary.seeds_of(runs)}: {summary.lowest(runs, 'final_loss')}"
+        if not self.spec.batch:
+            return f"{text}."
+        last = summary.listed(summary.medians(_last(runs), "last"))
+        return f"{text} (at the points of a grid; median training losses, means of the last batches: {last})."
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:
         """Yield ratios of losses, shares of dead units, and numbers of pieces."""
         for above, below in (("plu", "tanh"), ("relu", "plu"), ("relu", "tanh"), ("plu", "plu_learned")):
             yield from ratio(runs, above, below, "final_loss", "final loss")
             if self.spec.batch:
-                last = {name: {**arrays, "last": arrays["history"][-_LAST:].mean(0)} for name, arrays in runs.items()}
-                yield from ratio(last, above, below, "last", "training loss, mean of the last batches,", "train ")
+                yield from ratio(
+                    _last(runs), above, below, "last", "training loss, mean of the last batches,", "train "
+                )
         if "relu" in runs:
             dead = runs["relu"]["dead"]
             words = "hidden units with slope 0 on all data"
@@ -136,6 +141,11 @@ def with_tensorflow(one: FitExperiment) -> Repeated:
     )
 
 
+def _last(runs: Runs) -> Runs:
+    """Return the runs with the training loss of the last recorded batches as an array `last`, besides their seeds."""
+    return {name: {"seed": arrays["seed"], "last": arrays["history"][-_LAST:].mean(0)} for name, arrays in runs.items()}
+
+
 def _fitted(one: FitExperiment, runs: Runs) -> Picture:
     """Draw two rows, the median and the best seed, and a column for each activation."""
     shown = [activation for activation in (*_SHOWN, *one.added(runs)) if activation in runs] or list(runs)
@@ -170,7 +180,8 @@ def _losses(one: FitExperiment, runs: Runs) -> Picture:
     single.set(xlabel="step", title="one run (seed 0), as in the paper")
     figure.legend(*many.get_legend_handles_labels(), loc="outside lower center", ncols=5)
     last = summary.medians({name: {"last": arrays["history"][-1]} for name, arrays in runs.items()}, "last")
-    caption = f"{one.title}: the loss during training. Medians at the end: {summary.listed(last)}."
+    what = "the loss of the training batches" if one.spec.batch else "the loss during training"
+    caption = f"{one.title}: {what}. Medians at the end: {summary.listed(last)}."
     alt = f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {names(runs)}."
     return Picture(f"{one.name}-loss", caption, alt, figure)
 

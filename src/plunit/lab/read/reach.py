@@ -41,7 +41,9 @@ class Reach(Experiment):
             yield from ratio(runs, above, below, "final_loss", noun)
         best = {name: _best_of_groups(arrays) for name, arrays in runs.items()}
         for below in ("plu", "tanh"):
-            yield from ratio(best, "relu", below, "final_loss", f"best {noun} of each {GROUP} starts,", "best ")
+            yield from ratio(
+                best, "relu", below, "final_loss", f"best {noun} in each group of {GROUP} starts,", "best "
+            )
         for name, arrays in runs.items():
             gain = median(ratios(arrays["adam_loss"], arrays["final_loss"]))
             words = f"median of loss of {label(name)}, Adam / second-order steps"

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment, Runs, Statistic
-from plunit.lab.intervals import Column, median, worst_if_diverged
+from plunit.lab.intervals import FEWEST, Column, median, worst_if_diverged
 from plunit.lab.pictures import Picture
 from plunit.lab.read.parametric import PARAMETRIC
 from plunit.lab.read.sine import SINE
@@ -37,8 +37,8 @@ class ShapeMap(Experiment):
     chunk = 4
 
     def seeds_within(self, seeds: int) -> int:
-        """Return an eighth of the seeds, at most 32: enough for a median at each point of the grid."""
-        return min(max(seeds // 8, 1), self.seeds)
+        """Return an eighth of the seeds, at least six for an interval and at most 32: each is trained at 257 points."""
+        return min(max(seeds // 8, FEWEST), self.seeds)
 
     def cost(self, cell: Cell) -> float:
         """Estimate the work."""
