@@ -15,7 +15,6 @@ from benchmarks import stacked
 from benchmarks.trainings import Training
 from plunit.invertible import toy
 
-
 TEST_POINTS = 10_000
 BATCH = 512
 

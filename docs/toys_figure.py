@@ -27,7 +27,7 @@ TITLES = {
     "leaky": "LeakyReLU,\nboundary term",
 }
 BLOCKS, HALF, CELLS, POINTS = 12, 2.6, 96, 1000
-"""Blocks of the flows, half the side of the drawn square, points of the density along a side, and points drawn of each toy."""
+"""Blocks of a flow, half the side of the drawn square, points of a density along a side, and points of each toy."""
 
 
 def restored(method: str, stored: list[list[float]]) -> list[Flow]:
@@ -62,9 +62,7 @@ def draw(stored: dict[str, list[list[float]]]) -> Figure:
         column[0].set_title(TITLES[method], fontsize=8)
         for axes, flow in zip(column, restored(method, flows), strict=True):
             found = flow.log_prob(square()).exp().numpy()
-            axes.imshow(
-                found, origin="lower", extent=(-HALF, HALF) * 2, cmap="viridis", vmax=np.quantile(found, 0.995)
-            )
+            axes.imshow(found, origin="lower", extent=(-HALF, HALF) * 2, cmap="viridis", vmax=np.quantile(found, 0.995))
     for axes in panels.flat:
         axes.set(xlim=(-HALF, HALF), ylim=(-HALF, HALF), aspect="equal", xticks=[], yticks=[])
         axes.grid(visible=False)

@@ -11,8 +11,6 @@ import pytest
 from PIL import Image
 
 pytest.importorskip("matplotlib").use("Agg")
-pytest.importorskip("torch")
-from benchmarks.flow_methods import train_and_test
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -60,6 +58,8 @@ def test_a_figure_is_drawn_from_what_is_stored(name, tmp_path):
 
 @pytest.mark.parametrize("method", ["plain", "flux", "annealed", "smooth", "leaky"])
 def test_the_flows_of_the_toys_have_the_likelihoods_of_the_record(method):
+    from benchmarks.flow_methods import train_and_test
+
     figure = script("toys_figure")
     with (ROOT / "results" / "density" / "summary.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["method"] == method and row["seed"] == "0"]

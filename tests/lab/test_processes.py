@@ -22,7 +22,7 @@ LONG = ["run", "nap", "--out"]
 QUICK = ["run", "depth", "--seeds", "6", "--activations"]
 
 
-NAP = '''
+NAP = """
 import dataclasses, time
 from plunit.lab.experiment import Experiment
 from plunit.lab.scratch import write_progress
@@ -44,7 +44,7 @@ class Nap(Experiment):
         return ()
 
 EXPERIMENTS = (Nap("nap", "A nap", NapSpec()),)
-'''
+"""
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib import colormaps
@@ -43,7 +43,7 @@ class FitExperiment(Experiment):
 
     noun: str = ""
 
-    activations = ("tanh", "relu", "plu", "plu_learned")
+    activations: ClassVar[tuple[str, ...]] = ("tanh", "relu", "plu", "plu_learned")
     choices = ACTIVATIONS
     compute = staticmethod(run.compute)
     engines = tuple(ENGINES)

@@ -63,6 +63,4 @@ class Frequency(Series):
         return f"Median of final loss ReLU / PLU on sin(k x): {listed}."
 
 
-EXPERIMENTS = (
-    Frequency("frequency", "sin(k x) for k from 1/4 to 4", FrequencySpec("sine", (1, 3, 3, 1), 2048), "7"),
-)
+EXPERIMENTS = (Frequency("frequency", "sin(k x) for k from 1/4 to 4", FrequencySpec("sine", (1, 3, 3, 1), 2048), "7"),)

@@ -33,8 +33,8 @@ class CapacitySpec(FitSpec):
         width, depth = self.size
         if self.widths[1:-1] != (width,) * depth or width not in self.units or depth not in self.layers:
             raise ValueError(
-                f"hidden layers must be equally wide, their width one of units and their number one of layers, got widths "
-                f"{self.widths}, units {self.units} and layers {self.layers}"
+                f"hidden layers must be equally wide, their width one of units and their number one of layers, got "
+                f"widths {self.widths}, units {self.units} and layers {self.layers}"
             )
 
     @property
