@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from plunit.lab.claims import CHECKED, CLAIMS, HOLDS, Answer, Claim, Judged, answers, tally
+from plunit.lab.claims import CHECKED, CLAIMS, HOLDS, Claim, Judged, Ruling, answers, tally
 from plunit.lab.intervals import Estimate
 from plunit.lab.summary import number
 
@@ -208,7 +208,7 @@ def run_command() -> None:
     (SHELL / "shell.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
-def _table(found: list[Answer]) -> str:
+def _table(found: list[Ruling]) -> str:
     lines = ["| the paper says | measured, with 95 % interval | holds if | verdict |", "|---|---|---|---|"]
     for one in found:
         measured = "<br>".join(f"{_number(each.estimate)}: {each.words}" for each in one.primary)

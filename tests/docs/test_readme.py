@@ -71,6 +71,17 @@ def test_the_stored_claims_are_those_that_the_code_writes_now():
     assert len(rows) == len({(row["experiment"], row["statistic"], row["statement"], row["setting"]) for row in rows})
 
 
+def test_the_stored_numbers_of_cifar10_are_those_of_the_records_of_the_package():
+    found = {one.name: one for one in catalogue()["cifar10"].statistics({})}
+    stored = [one for one in STORED if one.experiment == "cifar10"]
+    assert len(stored) > 20
+    for one in stored:
+        now = found[one.claim.statistic]
+        assert (one.words, one.estimate.n) == (now.words, now.estimate.n)
+        ends = [(each.value, each.low, each.high) for each in (one.estimate, now.estimate)]
+        assert ends[0] == pytest.approx(ends[1], rel=1e-12, nan_ok=True)
+
+
 def test_every_claim_is_in_the_record():
     stored = {(one.claim.experiment, one.claim.statistic) for one in STORED}
     claimed = {(claim.experiment, claim.statistic) for claim in CLAIMS if claim.experiment in catalogue()}

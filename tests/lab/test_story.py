@@ -65,12 +65,12 @@ def test_without_statements_the_opening_is_the_findings():
 def test_claims_without_statements_are_printed_with_interval_and_verdict():
     claim = Claim("", "sine", "x", Range(low=1), sentence="It is large.")
     judged = [
-        Judged(claim, "sine", "x", Estimate(2.0, 1.5, 3.0, 9)),
-        Judged(claim, "sine", "x", Estimate(2.0, math.nan, math.nan, 3), 12),
+        Judged(claim, "sine", "median of ReLU", Estimate(2.0, 1.5, 3.0, 9)),
+        Judged(claim, "sine", "median of ReLU", Estimate(2.0, math.nan, math.nan, 3), 12),
     ]
     assert plain({"sine": SINE}, {"sine": RUNS}, judged)[1:] == [
-        "It is large. 2 (1.5 to 3): holds",
-        "It is large. 2: undecided; about 12 seeds would decide",
+        "It is large. Median of ReLU 2 (1.5 to 3): holds",
+        "It is large. Median of ReLU 2: undecided; about 12 seeds would decide",
     ]
 
 

@@ -379,7 +379,7 @@ def _varied(claim: Claim, variant: str) -> Claim:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Ruling:
     """A statement of the paper, its claims, the primary ones first, and the verdict; without claims, a theorem's."""
 
     key: str
@@ -419,7 +419,7 @@ class Answer:
         return (own[0] if own else self.verdict) + (f", but {', and '.join(parts)}" if parts else "")
 
 
-def answers(judged: Iterable[Judged]) -> list[Answer]:
+def answers(judged: Iterable[Judged]) -> list[Ruling]:
     """Return the verdicts on the paper's statements that have claims here, and on its theorems, in its order."""
     groups: dict[str, list[Judged]] = {key: [] for key in STATEMENTS}
     for one in sorted(judged, key=lambda one: not one.claim.primary):
@@ -428,7 +428,7 @@ def answers(judged: Iterable[Judged]) -> list[Answer]:
     if not any(groups.values()):
         return []
     measured = {key: tuple(group) for key, group in groups.items() if group or STATEMENTS[key].theorem}
-    return [Answer(key, group, _decide(key, group)) for key, group in measured.items()]
+    return [Ruling(key, group, _decide(key, group)) for key, group in measured.items()]
 
 
 def _decide(key: str, group: tuple[Judged, ...]) -> str:
@@ -441,7 +441,7 @@ def _decide(key: str, group: tuple[Judged, ...]) -> str:
     return min([*found, *([] if whole else [UNDECIDED])], key=order.index)
 
 
-def tally(found: Iterable[Answer]) -> str:
+def tally(found: Iterable[Ruling]) -> str:
     """Count the verdicts on the paper's statements: "3 hold, 1 is refuted; 7 of 7 theorems checked"."""
     found = list(found)
     count = Counter(one.verdict for one in found if not one.theorem)

@@ -18,7 +18,7 @@ RULE_OF_PAIRS = (
 LOWER, HIGHER, SAME, FEW = ("lower", "higher", "no difference seen", "too few seeds")
 
 
-class Pair(NamedTuple):
+class PairRatio(NamedTuple):
     """The loss of one activation divided by that of another."""
 
     above: str
@@ -33,7 +33,7 @@ class Pair(NamedTuple):
         return LOWER if self.estimate.high < 1 else HIGHER if self.estimate.low > 1 else SAME
 
 
-Matrix = dict[str, dict[str, Pair]]
+Matrix = dict[str, dict[str, PairRatio]]
 """Row to column to pair; no activation is compared with itself."""
 
 
@@ -43,7 +43,7 @@ def compare_pairs(runs: dict[str, Arrays], key: str) -> Matrix:
     level = 1 - (1 - LEVEL) / max(len(pairs), 1)
     return {
         row: {
-            column: Pair(row, column, median(paired_ratios(runs[row], runs[column], key), level))
+            column: PairRatio(row, column, median(paired_ratios(runs[row], runs[column], key), level))
             for column in runs
             if column != row
         }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from plunit.lab.claims import REFUTED, Answer, Judged, tally
+from plunit.lab.claims import REFUTED, Judged, Ruling, tally
 from plunit.lab.experiment import Experiment, Results
 from plunit.lab.intervals import Column, Estimate, worst_if_diverged
 from plunit.lab.summary import number
@@ -42,7 +42,7 @@ def final_losses(results: Results, key: str = "final_loss") -> Losses:
     return found
 
 
-def opening(experiments: Mapping[str, Experiment], results: Results, found: list[Answer]) -> list[str]:
+def opening(experiments: Mapping[str, Experiment], results: Results, found: list[Ruling]) -> list[str]:
     """Return up to three sentences that say what was found."""
     if not found:
         findings = {name: told for name, runs in results.items() if (told := experiments[name].finding(runs))}
@@ -64,8 +64,12 @@ def opening(experiments: Mapping[str, Experiment], results: Results, found: list
 
 def plain(experiments: Mapping[str, Experiment], results: Results, judged: list[Judged]) -> list[str]:
     """Return the lines to print for results without statements of the paper: findings, then claims with intervals."""
-    shown = (f"{one.claim.said} {with_interval(one.estimate)}: {one.said}" for one in judged)
+    shown = (f"{one.claim.said} {_sentence(one.words)} {with_interval(one.estimate)}: {one.said}" for one in judged)
     return [*opening(experiments, results, []), *shown]
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def with_interval(estimate: Estimate) -> str:

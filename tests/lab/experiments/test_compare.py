@@ -11,7 +11,7 @@ from plunit.ensemble import ACTIVATIONS
 from plunit.lab import plan, running
 from plunit.lab.experiment import catalogue
 from plunit.lab.train import compare as run
-from plunit.lab.train.compare import Rows, Split
+from plunit.lab.train.compare import Split, TableRows
 
 ROWS = 60
 
@@ -41,7 +41,7 @@ def computed(folder, table, activation, **options):
 
 
 def rows_of(path):
-    return Rows(read_columns(path, "height", (), pytest.fail))
+    return TableRows(read_columns(path, "height", (), pytest.fail))
 
 
 def test_a_split_is_standardised_by_its_training_rows(table):
@@ -172,9 +172,9 @@ def test_a_column_that_is_constant_in_the_training_rows_is_not_divided_by_roundi
     x = np.full((400, 2), common)
     x[:, 1] = np.random.default_rng(0).normal(size=400)
     table = RawTable((*x.T,), x[:, 1] ** 2, ("a", "b"), "y", "")
-    first = Split(Rows(table), 0.2, np.random.default_rng(3)).test[0]
+    first = Split(TableRows(table), 0.2, np.random.default_rng(3)).test[0]
     x[first, 0] = 3
-    split = Split(Rows(table), 0.2, np.random.default_rng(3))
+    split = Split(TableRows(table), 0.2, np.random.default_rng(3))
     rows, _ = split.rows(split.test)
     assert rows[0, 0] == np.float32(3 - common)
     np.testing.assert_allclose(rows[1:, 0], 0, atol=1e-15)

@@ -107,7 +107,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
 class Split:
     """The rows of one seed: for training and for tests, and how the training rows encode and standardise them."""
 
-    def __init__(self, table: Rows, share: float, generator: np.random.Generator) -> None:
+    def __init__(self, table: TableRows, share: float, generator: np.random.Generator) -> None:
         order = generator.permutation(len(table.y))
         tests = min(max(round(share * len(order)), 1), len(order) - 2)
         self.generator, self._y = generator, table.y
@@ -128,7 +128,7 @@ class Split:
         return self.rows(self.train[self.generator.integers(len(self.train), size=(steps, batch))])
 
 
-class Rows:
+class TableRows:
     """The rows of a table, with text and missing values as they are.
 
     Every split encodes them by its own training rows, as `plunit fit` does, into the columns of the whole table: an
@@ -159,12 +159,12 @@ class Rows:
 
 
 @functools.lru_cache(maxsize=1)
-def load(path: str, sha256: str, target: str, inputs: tuple[str, ...]) -> Rows:
+def load(path: str, sha256: str, target: str, inputs: tuple[str, ...]) -> TableRows:
     """Return the rows of the table, which must be the one that was asked about."""
     table = read_columns(Path(path), target, inputs, say=lambda text: None)
     if table.sha256 != sha256:
         raise UserError(f"{path} has changed since the comparison began; run `plunit compare` on it again")
-    return Rows(table)
+    return TableRows(table)
 
 
 def _stacked(parts: list[tuple[Any, Any]]) -> Data:
