@@ -1,5 +1,7 @@
 """A tiny data set in the format of CIFAR-10, in the place of the real one, and runs that no network made."""
 
+import dataclasses
+import json
 import runpy
 from pathlib import Path
 
@@ -39,9 +41,10 @@ def put_record(tmp_path, monkeypatch):
     stored = read.read
     monkeypatch.setattr(read, "read", lambda name: stored(name, tmp_path / "records"))
 
-    def put(name, runs):
+    def put(name, runs, **changes):
         curves = {activation: read.curve(arrays) for activation, arrays in runs.items()}
-        write(tmp_path / "records" / name, curves, {})
+        spec = json.loads(json.dumps({**dataclasses.asdict(read.Cifar10Spec()), **changes}))
+        write(tmp_path / "records" / name, curves, {"spec": spec})
 
     return put
 

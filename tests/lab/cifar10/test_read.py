@@ -6,6 +6,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from plunit.base.errors import UserError
 from plunit.lab.claims import answers, judge
 from plunit.lab.intervals import Estimate
 from plunit.lab.publishing import write_tables
@@ -109,6 +110,33 @@ def test_only_runs_with_all_activations_of_the_paper_are_compared(cifar10, runs)
     assert statistics(cifar10, {"plu": runs["plu"], "relu": runs["relu"]}) == {}
     assert cifar10.finding({"plu": runs["plu"]}) == ""
     assert statistics(cifar10, {**runs, "gelu": runs["tanh"]}) == statistics(cifar10, runs)
+
+
+@pytest.mark.parametrize("change", [{"lr": 0.01}, {"init": "gain"}, {"early": (7,)}], ids=str)
+def test_a_record_with_another_spec_is_refused(cifar10, runs, longer, put, change):
+    put("seeds", longer, **change)
+    (field,) = change
+    with pytest.raises(UserError, match=f"the record 'seeds' of cifar10 was made with {field} = "):
+        cifar10.finding(runs)
+
+
+def test_a_record_may_have_other_steps_and_counts_once_it_has_all_activations(runs, longer, put):
+    unfinished = {name: arrays for name, arrays in longer.items() if name != "identity"}
+    put("seeds", unfinished, steps=2000)
+    assert {one.estimate.n for one in statistics(dataclasses.replace(USUAL), runs).values()} == {2}
+    put("seeds", longer, steps=2000)
+    assert {one.estimate.n for one in statistics(dataclasses.replace(USUAL), runs).values()} == {5}
+
+
+def test_only_seeds_that_all_activations_of_a_record_have_are_compared(runs, longer, put):
+    fewer = {key: array[..., [0, 3, 4]] for key, array in longer["tanh"].items()}
+    put("seeds", {**longer, "tanh": fewer})
+    found = statistics(dataclasses.replace(USUAL), runs)
+    assert {one.estimate.n for one in found.values()} == {3}
+    assert all(one.words.endswith(", the stored run of 2,000 steps, 3 seeds") for one in found.values())
+    both = {name: {key: array[..., [0, 3, 4]] for key, array in arrays.items()} for name, arrays in longer.items()}
+    expected = ratio(both, "relu", "plu", slice(450, 500))
+    assert found["loss relu/plu 500"].estimate.value == pytest.approx(expected, rel=1e-4)
 
 
 def test_records_are_those_of_the_usual_spec(runs, longer, put):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,7 +15,17 @@ from plunit.lab import cifar10_fetch
 from plunit.lab.experiment import Experiment, Runs, Statistic
 from plunit.lab.intervals import Column, median, ratios
 from plunit.lab.pictures import Picture
-from plunit.lab.read.cifar10_curves import WINDOW, Curves, LossCurves, crossing, curve, draw, read
+from plunit.lab.read.cifar10_curves import (
+    WINDOW,
+    Curves,
+    LossCurves,
+    check_spec,
+    crossing,
+    curve,
+    draw,
+    keep_common_seeds,
+    read,
+)
 from plunit.lab.summary import label, listed
 from plunit.lab.train import cifar10 as run
 from plunit.lab.train.cifar10 import Cifar10Spec
@@ -29,7 +40,7 @@ _CROSSING = 1000  # steps over which losses are averaged to see one curve cross 
 
 
 class Evidence(NamedTuple):
-    """The curves of one run."""
+    """The curves of one run; all activations have the same seeds."""
 
     what: str
     curves: Curves
@@ -44,11 +55,9 @@ class Evidence(NamedTuple):
         """Number of seeds."""
         return min(found.seeds for found in self.curves.values())
 
-    def both(self, pair: tuple[str, str], value: Callable[[LossCurves], Column]) -> tuple[Column, Column]:
-        """Return a value of the curves of two activations, for the seeds that both have."""
-        one, other = (self.curves[name] for name in pair)
-        seeds = np.intersect1d(one.seed, other.seed)
-        return value(one.of(seeds)), value(other.of(seeds))
+    def both(self, one: str, other: str, value: Callable[[LossCurves], Column]) -> tuple[Column, Column]:
+        """Return a value of the curves of two activations."""
+        return value(self.curves[one]), value(self.curves[other])
 
     @property
     def where(self) -> str:
@@ -71,9 +80,15 @@ class Cifar10Experiment(Experiment):
 
     @cached_property
     def stored(self) -> list[Evidence]:
-        """The stored records; they belong to the usual spec only."""
-        found = map(read, () if self.variant else self.records)
-        return [Evidence("the stored run", curves) for curves in found if curves]
+        """The stored records, which belong to the usual spec only, with the seeds that all activations have."""
+        found = []
+        for name in () if self.variant else self.records:
+            about, curves = read(name)
+            if about:
+                wanted = {**json.loads(json.dumps(asdict(self.spec))), "steps": about["spec"]["steps"]}
+                check_spec(f"the record {name!r} of {self.name}", about["spec"], wanted)
+                found += self._paired("the stored run", curves)
+        return found
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each activation and seed."""
@@ -89,8 +104,13 @@ class Cifar10Experiment(Experiment):
 
     def evidence(self, runs: Runs) -> list[Evidence]:
         """Return all runs with the paper's activations: this one and the stored ones."""
-        this = {name: curve(runs[name]) for name in self.activations if name in runs}
-        return ([Evidence("this run", this)] if len(this) == len(self.activations) else []) + self.stored
+        this = {name: curve(arrays) for name, arrays in runs.items() if name in self.activations}
+        return self._paired("this run", this) + self.stored
+
+    def _paired(self, what: str, curves: Curves) -> list[Evidence]:
+        """Return the seeds that all activations of the paper have, as evidence; none if there are none."""
+        common = keep_common_seeds({name: curves[name] for name in self.activations if name in curves})
+        return [Evidence(what, common)] if len(common) == len(self.activations) else []
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:
         """Yield losses, areas and accuracies at several steps, each from the run of most seeds that is long enough."""
@@ -100,7 +120,7 @@ class Cifar10Experiment(Experiment):
                 yield from _at(step, _best(able))
         if able := [one for one in known if one.steps >= _LATE]:
             one = _best(able)
-            relu, plu = one.both(("relu", "plu"), lambda found: found.smoothed(_CROSSING))
+            relu, plu = one.both("relu", "plu", lambda found: found.smoothed(_CROSSING))
             words = f"median step, in thousands, from which ReLU's loss stays below PLU's, {one.where}"
             yield Statistic("thousands of steps until relu is below plu", words, median(crossing(relu, plu)))
 
@@ -136,15 +156,15 @@ class Cifar10Experiment(Experiment):
 def _at(step: int, one: Evidence) -> Iterator[Statistic]:
     """Yield the statistics at a step: losses, later also areas and test accuracies."""
     for above, below in (("relu", "plu"), ("relu", "tanh"), ("identity", "relu")):
-        pair, title = (above, below), f"{label(above)} / {label(below)}, {one.where}"
-        loss = median(ratios(*one.both(pair, lambda found: found.at(step))))
+        title = f"{label(above)} / {label(below)}, {one.where}"
+        loss = median(ratios(*one.both(above, below, lambda found: found.at(step))))
         words = f"median of loss after {step:,} steps, mean of {WINDOW}, {title}"
         yield Statistic(f"loss {above}/{below} {step}", words, loss)
         if step >= _AREAS:
-            area = median(ratios(*one.both(pair, lambda found: found.area(step))))
+            area = median(ratios(*one.both(above, below, lambda found: found.area(step))))
             yield Statistic(f"area {above}/{below} {step}", f"median of mean loss of {step:,} steps, {title}", area)
     if step >= _LATE:
-        relu, plu = one.both(("relu", "plu"), lambda found: 100 * found.accuracy(step))
+        relu, plu = one.both("relu", "plu", lambda found: 100 * found.accuracy(step))
         words = f"median of percent correct on test images after {step:,} steps, PLU - ReLU, {one.where}"
         yield Statistic(f"accuracy plu - relu {step}", words, median(plu - relu))
 

@@ -6,6 +6,7 @@ Records are long runs, small enough for the package (`lab/records`); `tools/reco
 from __future__ import annotations
 
 import csv
+import functools
 import itertools
 import json
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import LogLocator
 
+from plunit.base.errors import UserError
 from plunit.lab.cell import Arrays
 from plunit.lab.intervals import Column
 from plunit.lab.style import look
@@ -95,24 +97,60 @@ def curve(arrays: Arrays, window: int = WINDOW) -> LossCurves:
     return LossCurves(arrays["seed"], window, loss, *tests)
 
 
-def read(name: str, folder: Path = RECORDS) -> Curves:
-    """Return the curves of a stored record by activation; {} if there is no such record."""
-    place, curves = folder / name, {}
+def read(name: str, folder: Path = RECORDS) -> tuple[dict[str, Any], Curves]:
+    """Return what a stored record says of itself, and its curves by activation; {} and {} if there is none."""
+    place = folder / name
     if not (place / "record.json").exists():
-        return {}
-    about = json.loads((place / "record.json").read_text())
-    losses, tests = (
-        list(csv.DictReader((place / file).read_text().splitlines())) for file in ("losses.csv", "tests.csv")
-    )
+        return {}, {}
+    about, tables = json.loads((place / "record.json").read_text()), []
+    for file in ("losses.csv", "tests.csv"):
+        table: dict[tuple[str, int], list[dict[str, str]]] = {}
+        for row in csv.DictReader((place / file).read_text().splitlines()):
+            table.setdefault((row["activation"], int(row["seed"])), []).append(row)
+        tables.append(table)
+    losses, tests = tables
+    seeds: dict[str, list[int]] = {}
+    for activation, seed in losses:
+        seeds.setdefault(activation, []).append(seed)
 
-    def column(rows: list[dict[str, str]], key: str, activation: str, seeds: int) -> Column:
-        return np.array([float(row[key]) for row in rows if row["activation"] == activation]).reshape(seeds, -1).T
+    def columns(table: Any, activation: str, key: str) -> Column:
+        return np.array([[float(row[key]) for row in table[activation, seed]] for seed in seeds[activation]]).T
 
-    for one in about["seeds"].items():
-        step = column(tests, "step", *one)[:, 0].astype(int)
-        kept = column(losses, "loss", *one), step, column(tests, "loss", *one), column(tests, "accuracy", *one)
-        curves[one[0]] = LossCurves(np.arange(one[1]), about["window"], *kept)
-    return curves
+    return about, {
+        one: LossCurves(
+            np.array(seeds[one]),
+            about["window"],
+            columns(losses, one, "loss"),
+            columns(tests, one, "step")[:, 0].astype(int),
+            columns(tests, one, "loss"),
+            columns(tests, one, "accuracy"),
+        )
+        for one in seeds
+    }
+
+
+def check_spec(what: str, made: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Raise UserError if a run was made with another spec than the wanted one, both as plain values."""
+    if others := [name for name in {**wanted, **made} if made.get(name) != wanted.get(name)]:
+        fields = ", ".join(f"{name} = {made.get(name)} rather than {wanted.get(name)}" for name in others)
+        raise UserError(f"{what} was made with {fields}; make it again with the same, or keep it under another name")
+
+
+def join(old: LossCurves | None, new: LossCurves) -> LossCurves:
+    """Return the curves of all seeds, in their order; new ones replace old ones of the same seed."""
+    if old is None:
+        return new
+    kept = old.of(np.setdiff1d(old.seed, new.seed))
+    parts = ((getattr(kept, key), getattr(new, key)) for key in ("seed", "loss", "test_loss", "test_accuracy"))
+    seed, loss, test_loss, test_accuracy = (np.concatenate(part, axis=-1) for part in parts)
+    both = LossCurves(seed, new.window, loss, new.test_step, test_loss, test_accuracy)
+    return both.of(np.sort(seed))
+
+
+def keep_common_seeds(curves: Curves) -> Curves:
+    """Return the curves of the seeds that all activations have; {} if there are none."""
+    seeds = functools.reduce(np.intersect1d, (found.seed for found in curves.values())) if curves else np.array([])
+    return {name: found.of(seeds) for name, found in curves.items()} if seeds.size else {}
 
 
 def crossing(ours: Column, theirs: Column) -> Column:
