@@ -10,8 +10,8 @@ from pathlib import Path
 
 from plunit.base.machine import describe_machine
 
-SHARED = {"flows", "peers", "scores", "tables", "timing", "trainings"}
-WITH_OPTIONS = {"densities", "density_tables", "estimators", "functions", "proofs", "rivals", "speed"}
+SHARED = {"flows", "peers", "scores", "stacked", "tables", "timing", "trainings"}
+WITH_OPTIONS = {"densities", "density_tables", "estimators", "flow_methods", "functions", "proofs", "rivals", "speed"}
 NAMES = sorted({path.stem for path in Path(__file__).parent.glob("[!_]*.py")} - SHARED)
 
 if __name__ == "__main__":

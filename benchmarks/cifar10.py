@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from benchmarks.op import paper_formula
 from benchmarks.timing import Bar, show
-from plunit.data.cifar10 import Cifar10
+from plunit.lab.cifar10_data import Cifar10
 from plunit.lab.experiment import catalogue
 from plunit.lab.running import processes
 from plunit.lab.train.cifar10 import Training

@@ -11,9 +11,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from benchmarks import stacked
 from benchmarks.trainings import Training
 from plunit.invertible import toy
-from plunit.lab.train import stacked
 
 TEST_POINTS = 10_000
 BATCH = 512

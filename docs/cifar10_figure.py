@@ -8,11 +8,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from plunit.lab.read.cifar10 import draw, read
+from plunit.lab.read.cifar10_curves import draw, keep_common_seeds, read
 from plunit.lab.style import settings
 
 PICTURE = Path(__file__).parents[1] / "results" / "cifar10" / "curves.png"
-RECORDS = {"seeds": "20,000 steps, 5 seeds", "full": "100,000 steps, 1 seed"}
+RECORDS = ("seeds", "full")
 
 
 def save(path: Path) -> None:
@@ -20,9 +20,11 @@ def save(path: Path) -> None:
     with settings():
         figure = Figure(figsize=(8.8, 5.4))
         grid: Any = figure.subplots(2, len(RECORDS), sharex="col")
-        for (name, title), (top, bottom) in zip(RECORDS.items(), grid.T, strict=True):
-            draw(read(name), top, bottom)
-            top.set_title(title)
+        for name, (top, bottom) in zip(RECORDS, grid.T, strict=True):
+            curves = keep_common_seeds(read(name)[1])
+            draw(curves, top, bottom)
+            one = next(iter(curves.values()))
+            top.set_title(f"{one.steps:,} steps, {one.seeds} seed{'s' if one.seeds > 1 else ''}")
         figure.legend(*grid[0, -1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
         figure.savefig(path, dpi=120)
 

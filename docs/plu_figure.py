@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from plunit import plu
 from plunit.ensemble import MLP, forward
 from plunit.lab import plan, store
-from plunit.lab.style import label, look, median_member
+from plunit.lab.style import look
+from plunit.lab.summary import label, median_member
 
 DOCS = Path(__file__).parent
 STORED = DOCS.parent / "results" / "fit" / "sine.json"

@@ -17,9 +17,10 @@ import numpy as np
 from plunit import ensemble
 from plunit.base.ranges import Range
 from plunit.lab import running, store
-from plunit.lab.claims import measure_ratio
-from plunit.lab.experiment import Experiment
-from plunit.lab.style import COLOURS, Picture
+from plunit.lab.claims import Claim, judge
+from plunit.lab.experiment import Experiment, ratio
+from plunit.lab.pictures import Picture
+from plunit.lab.style import COLOURS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,11 +46,15 @@ class Wave(Experiment):
     columns, seeds, chunk = ("final_loss",), 256, 128
     compute = staticmethod(compute)
 
-    def claims(self, runs, results):
+    claims = tuple(
+        Claim("", "wave", f"{other}/plu", Range(low=1), sentence=f"PLU is better than {other}.")
+        for other in ("relu", "tanh")
+    )
+
+    def statistics(self, runs):
         """Compare seed by seed."""
         for other in ("relu", "tanh"):
-            losses = runs[other]["final_loss"], runs["plu"]["final_loss"]
-            yield measure_ratio("", f"PLU is better than {other}.", "median ratio", *losses, Range(1, np.inf))
+            yield from ratio(runs, other, "plu", "final_loss", "final loss")
 
     def figures(self, runs):
         """Draw the share of seeds below each loss."""
@@ -69,7 +74,8 @@ with tempfile.TemporaryDirectory() as folder:
     running.run(Path(folder), dict.fromkeys(cells, wave), running.here())
     stored = store.read_all(Path(folder), cells, print)
 runs = {name: store.join([stored[cell] for cell in cells if cell.activation == name]) for name in wave.activations}
-for claim in wave.claims(runs, {}):
-    print(f"{claim.sentence} {claim.statistic} {claim.value:.2f} [{claim.low:.2f}, {claim.high:.2f}]: {claim.verdict}")
+for one in judge({"wave": wave}, {"wave": runs}):
+    found = one.estimate
+    print(f"{one.claim.said} {one.words} {found.value:.2f} [{found.low:.2f}, {found.high:.2f}]: {one.verdict}")
 next(iter(wave.figures(runs)))
 plt.show()

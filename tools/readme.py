@@ -21,13 +21,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from plunit.base.ranges import Range
-from plunit.lab.claims import FAILS, HOLDS, Claim
-from plunit.lab.story import Judged, statements, tally
-from plunit.lab.style import number
+from plunit.lab.claims import CHECKED, CLAIMS, HOLDS, Claim, Judged, Ruling, answers, tally
+from plunit.lab.intervals import Estimate
+from plunit.lab.summary import number
 
 ROOT = Path(__file__).parents[1]
-CLAIMS = ROOT / "results" / "fit" / "claims.csv"
+STORED = ROOT / "results" / "fit" / "claims.csv"
 MEASURED = ROOT / "results" / "benchmarks.json"
 SHELL = ROOT / "results" / "readme"
 PAGES = ("README.md", "docs/paper.md", "docs/benchmarks.md")
@@ -53,10 +52,20 @@ def mark(block: str) -> str:
     return f"<!-- {block}: python tools/readme.py writes this -->"
 
 
-def read_claims(path: Path) -> list[Claim]:
-    """Return the claims of a table that the lab wrote."""
+def read_claims(path: Path) -> list[Judged]:
+    """Return what the lab measured: the claims of `plunit.lab.claims` with the estimates of a table that it wrote."""
+    known = {(one.statement, one.experiment, one.statistic, one.setting): one for one in CLAIMS}
     with path.open(newline="") as file:
-        return [_claim(row) for row in csv.DictReader(file)]
+        return [_judged(known, row) for row in csv.DictReader(file)]
+
+
+def _judged(known: dict[tuple[str, ...], Claim], row: dict[str, str]) -> Judged:
+    key = tuple(row[name] for name in ("statement", "experiment", "statistic", "setting"))
+    if key not in known:
+        raise ValueError(f"{key} is not a claim of plunit.lab.claims; run `make reproduce`, and store its claims.csv")
+    numbers = (float(row[name]) for name in ("value", "low", "high"))
+    estimate = Estimate(*numbers, int(row["n"]))
+    return Judged(known[key], row["experiment"], row["words"], estimate, int(row["needed"] or 0))
 
 
 def written(page: str, text: str, blocks: dict[str, Callable[[str], str]]) -> str:
@@ -71,13 +80,13 @@ def written(page: str, text: str, blocks: dict[str, Callable[[str], str]]) -> st
 
 
 def verdicts(page: str) -> str:
-    """Return the table of the paper's statements: all of them, or on README.md those that do not hold."""
-    judged = statements(read_claims(CLAIMS))
+    """Return the table of the paper's statements: all of them, or on README.md those that do not simply hold."""
+    found = answers(read_claims(STORED))
     whole = page != "README.md"
-    shown = [one for one in judged if whole or one.verdict == FAILS]
-    some = "" if whole else " Those that do not hold:"
-    measured = sum(not one.theorem for one in judged)
-    return f"Of {measured} statements that can be measured, {tally(judged)}.{some}\n\n{_table(shown)}"
+    shown = [one for one in found if whole or one.verdict not in (HOLDS, CHECKED)]
+    some = "" if whole else " Those that do not simply hold:"
+    measured = sum(not one.theorem for one in found)
+    return f"Of {measured} statements that can be measured, {tally(found)}.{some}\n\n{_table(shown)}"
 
 
 def shell(page: str) -> str:
@@ -89,23 +98,19 @@ def shell(page: str) -> str:
 
 def uses(page: str) -> str:
     """Return the table of what plunit is for, with its numbers."""
-    claims = read_claims(CLAIMS)
-    by_sentence = {claim.sentence: claim for claim in claims}
-    loss = next(claim for claim in claims if claim.statement == "sine-relu" and claim.primary)
-    dead = next(claim for claim in claims if claim.statement == "dead" and claim.primary)
-    died = re.search(r"ReLU's (\S+)$", dead.statistic)
-    early = by_sentence["On CIFAR-10, PLU trains faster than ReLU: loss after 100 steps."]
-    late = by_sentence["PLU's test accuracy on CIFAR-10 is at least that of ReLU after 20,000 steps."]
+    found = {(one.experiment, one.claim.statistic): one.estimate for one in read_claims(STORED)}
+    loss, dead = found["sine", "relu/plu"], found["sine", "dead relu"]
+    early, late = found["cifar10", "loss relu/plu 100"], found["cifar10", "accuracy plu - relu 20000"]
     others = _measured("rivals")
     tanh, gelu, cat, light = (others["error ratios"][name] for name in ("tanh", "GELU", "CatBoost", "LightGBM"))
-    if dead.value or not died or early.verdict != HOLDS or late.high >= 0 or not max(tanh, gelu, cat) < 1 < light:
+    if early.value <= 1 or late.value >= 0 or not max(tanh, gelu, cat) < 1 < light:
         raise ValueError("the results have changed; write the sentences of `uses` again")
-    died_share, points = f"{100 * float(died[1]):.0f} %", f"{-late.value:.1f}"
+    died_share, points = f"{100 * dead.value:.0f} %", f"{-late.value:.1f}"
     rows = (
         f"small networks that fit a function: on a sine ReLU's loss is {number(loss.value)} times PLU's (median of the "
         f"ratios), and {died_share} of its units die, none of PLU's",
         "a better ReLU in an image classifier: on CIFAR-10 PLU learns faster at first, and after 20,000 steps its test "
-        f"accuracy is {points} points lower",
+        f"accuracy is {points} points lower (medians of {late.n} seeds)",
         f"tables of numbers, with the mean of 16 networks: LightGBM's error is {100 * light - 100:.0f} % higher, "
         f"CatBoost's {_less(cat)} % lower, all with their defaults (geometric mean of {len(others['errors'])} tables)",
         f"the last percent on tables: the same estimator with tanh has {_less(tanh)} % less error, with GELU "
@@ -203,35 +208,20 @@ def run_command() -> None:
     (SHELL / "shell.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
-def _table(judged: list[Judged]) -> str:
+def _table(found: list[Ruling]) -> str:
     lines = ["| the paper says | measured, with 95 % interval | holds if | verdict |", "|---|---|---|---|"]
-    for one in judged:
-        claim = one.claims[0]
-        weaker = "" if claim.weaker == claim.claimed else f"; weakly if {claim.weaker}"
-        ends = ", no interval" if math.isnan(claim.low) else f" [{number(claim.low)}, {number(claim.high)}]"
-        value = f"{number(claim.value)}{ends}"
-        cells = one.sentence.rstrip("."), f"{value}: {claim.statistic}", f"{claim.claimed}{weaker}", one.said
+    for one in found:
+        measured = "<br>".join(f"{_number(each.estimate)}: {each.words}" for each in one.primary)
+        claimed = "<br>".join(str(each.claim.claimed) for each in one.primary)
+        empty = ("an exact check", "") if one.theorem else ("not run", "")
+        cells = one.sentence.rstrip("."), measured or empty[0], claimed or empty[1], one.said
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(lines)
 
 
-def _claim(row: dict[str, str]) -> Claim:
-    words = (row[name] for name in ("statement", "sentence", "statistic"))
-    numbers = (float(row[name]) for name in ("value", "low", "high"))
-    ranges = (_range(row[name]) for name in ("claimed", "weaker"))
-    return Claim(*words, int(row["n"]), *numbers, *ranges, setting=row["setting"], experiment=row["experiment"])
-
-
-def _range(text: str) -> Range:
-    """Return the range that is written so; to six digits.
-
-    >>> [_range(str(one)) for one in (Range(low=100), Range(0.5, 2), Range(high=-1), Range(0, 0))]
-    [Range(low=100.0, high=inf), Range(low=0.5, high=2.0), Range(low=-inf, high=-1.0), Range(low=0.0, high=0.0)]
-    """
-    if found := re.fullmatch(r"([<>])= (\S+)", text):
-        return Range(low=float(found[2])) if found[1] == ">" else Range(high=float(found[2]))
-    low, _, high = text.partition(" to ")
-    return Range(float(low), float(high or low))
+def _number(estimate: Estimate) -> str:
+    low, high = number(estimate.low), number(estimate.high)
+    return f"{number(estimate.value)}{', no interval' if math.isnan(estimate.low) else f' [{low}, {high}]'}"
 
 
 def main() -> None:

@@ -1,46 +1,93 @@
-"""Keep a long run of CIFAR-10 as a record of the package: `python tools/record.py RUNS NAME`.
+"""Keep long runs of CIFAR-10 as a record of the package: `python tools/record.py RUNS NAME`.
 
-It writes the finished run of the folder RUNS to src/plunit/lab/records/NAME.
+Every finished cell of the folder RUNS is added to src/plunit/lab/records/NAME; a run of the same activation and seed is
+replaced. Runs with another spec than the record's are refused. Cells may have been made by other sources than those of
+today: `--tree FOLDER` names the repository that made them. Its commit and the versions of libraries are kept with each
+run if both have the program hash of the cell.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import argparse
 import json
-import sys
+import subprocess
 from pathlib import Path
 from typing import Any
 
+from plunit.base.errors import UserError
 from plunit.base.files import write_atomically, write_csv
-from plunit.lab import plan, store
-from plunit.lab.read.cifar10 import RECORDS, Curves, curve
+from plunit.base.machine import describe_machine
+from plunit.lab import store
+from plunit.lab.cell import digest
+from plunit.lab.read.cifar10_curves import RECORDS, Curves, check_spec, curve, join, read
+
+ROOT = Path(__file__).parents[1]
+VERSIONS = ("processor", "python", "numpy", "torch")
 
 
 def write(folder: Path, curves: Curves, about: dict[str, Any]) -> None:
-    """Write a record: record.json, which says what was run, losses.csv and tests.csv."""
+    """Write a record: losses.csv, tests.csv and, last, record.json, which says what was run."""
     losses, tests = [], []
     for activation, found in curves.items():
-        for seed in range(found.seeds):
-            first = {"activation": activation, "seed": seed}
-            for i, loss in enumerate(found.loss[:, seed], 1):
-                losses.append(first | {"step": i * found.window, "loss": f"{loss:.5f}"})
-            columns = found.test_step, found.test_loss[:, seed], found.test_accuracy[:, seed]
+        for i, seed in enumerate(found.seed):
+            first = {"activation": activation, "seed": int(seed)}
+            for window, loss in enumerate(found.loss[:, i], 1):
+                losses.append(first | {"step": window * found.window, "loss": f"{loss:.5f}"})
+            columns = found.test_step, found.test_loss[:, i], found.test_accuracy[:, i]
             for step, loss, accuracy in zip(*columns, strict=True):
                 tests.append(first | {"step": step, "loss": f"{loss:.6f}", "accuracy": f"{accuracy:.4f}"})
-    seeds = {activation: found.seeds for activation, found in curves.items()}
-    about = {**about, "window": next(iter(curves.values())).window, "seeds": seeds}
+    about = {**about, "window": next(iter(curves.values())).window}
     write_csv(folder / "losses.csv", ("activation", "seed", "step", "loss"), losses)
     write_csv(folder / "tests.csv", ("activation", "seed", "step", "loss", "accuracy"), tests)
-    write_atomically(folder / "record.json", (json.dumps(about, indent=2) + "\n").encode())
+    write_atomically(folder / "record.json", (json.dumps(about, indent=1) + "\n").encode())
 
 
-def main(runs: Path, name: str) -> None:
-    """Write the run of a folder of results as a record."""
-    part = plan.load(runs)["cifar10"]
-    found = store.collect(runs, {"cifar10": part}, {}, print)["cifar10"]
-    about = {"spec": dataclasses.asdict(part.experiment().spec), "command": part.command()}
-    write(RECORDS / name, {activation: curve(arrays) for activation, arrays in found.items()}, about)
+def add(runs: Path, name: str, tree: Path = ROOT, folder: Path = RECORDS) -> int:
+    """Add the finished cells of a folder of results to a record; return how many there were."""
+    about, curves = read(name, folder)
+    kept = {(one["activation"], one["seed"]): one for one in about.get("runs", ())}
+    source = describe_source(tree)
+    found = {path: store.read_file(path) for path in sorted((runs / "cells").glob("cifar10-*.npz"))}
+    cells = {path: one for path, one in found.items() if one[0]["experiment"] == "cifar10"}
+    for path, (cell, arrays) in cells.items():
+        about = about or {"spec": cell["spec"]}
+        check_spec(str(path), cell["spec"], about["spec"])
+        activation, program = cell["activation"], {"plunit": cell["plunit"], "program": cell["program"]}
+        made = source if source["program"] == cell["program"] else {}
+        curves[activation] = join(curves.get(activation), curve(arrays))
+        for seed, seconds in zip(arrays["seed"].tolist(), arrays["seconds"].tolist(), strict=True):
+            first = {"activation": activation, "seed": seed, "seconds": round(seconds, 1)}
+            kept[activation, seed] = {**first, **program, **made}
+    if cells:
+        write(folder / name, curves, {**about, "runs": [kept[key] for key in sorted(kept)]})
+    return len(cells)
+
+
+def describe_source(tree: Path) -> dict[str, Any]:
+    """Return the program hash that a tree has with the libraries installed here, its commit, and their versions.
+
+    A cell with this hash was made by these sources and versions.
+    """
+    package = tree.resolve() / "src" / "plunit"
+    command = ["git", "-C", str(tree), "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    machine = describe_machine()
+    program = digest(package / "lab" / "train" / "cifar10.py", package)
+    return {"program": program, "commit": commit or "unknown", **{key: machine[key] for key in VERSIONS}}
+
+
+def main() -> None:
+    """Add the runs that the command line names."""
+    parser = argparse.ArgumentParser(description="add the finished cells of a folder to a record of the package")
+    parser.add_argument("runs", type=Path, help="folder of results")
+    parser.add_argument("name", help="of the record")
+    parser.add_argument("--tree", type=Path, default=ROOT, help="repository that made the runs")
+    options = parser.parse_args()
+    try:
+        print(f"{add(options.runs, options.name, options.tree)} runs are in {RECORDS / options.name}")
+    except (UserError, store.Damaged) as error:
+        parser.exit(2, f"{error}\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main()

@@ -3,7 +3,7 @@ import pytest
 
 from plunit.ensemble import ENGINES
 from plunit.ensemble.runs import Steps, begin, points
-from plunit.lab.scratch import one_thread
+from plunit.torch.threads import one_thread
 
 
 @pytest.fixture(scope="package", autouse=True)

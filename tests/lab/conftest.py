@@ -3,28 +3,30 @@
 import dataclasses
 
 import pytest
+from browsers import open_browser
 from rich.console import Console
 
 from plunit import ensemble
 from plunit.lab import running, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
-from plunit.lab.scratch import one_thread
 from plunit.lab.train.cifar10 import Cifar10Spec
-from plunit.lab.train.density import DensitySpec
+from plunit.lab.train.cost import CostSpec
 from plunit.lab.train.depth import DepthSpec
 from plunit.lab.train.fit import FitSpec, ReachSpec, ShapeSpec
 from plunit.lab.train.inverse import InverseSpec
-from plunit.lab.train.warp import WarpSpec
+from plunit.lab.train.series import CapacitySpec, FrequencySpec
+from plunit.torch.threads import one_thread
 
 QUICK = {
     FitSpec: {"steps": 32, "stride": 8, "checkpoints": (8, 16)},
     ReachSpec: {"steps": 8, "finish_steps": 6},
     ShapeSpec: {"steps": 8, "alphas": (0.1, 0.5), "cs": (0.5, 1, 2)},
+    CapacitySpec: {"steps": 4, "units": (2, 3, 6), "layers": (2, 4, 8)},
+    FrequencySpec: {"steps": 4},
+    CostSpec: {"elements": 100, "calls": 1},
     DepthSpec: {"depths": (2, 4)},
     InverseSpec: {"depths": (1, 4), "points": 16, "features": 3},
-    WarpSpec: {"steps": 8, "batch": 64, "depth": 3, "lines": 5, "dots": 7, "points": 200},
-    DensitySpec: {"steps": 5, "batch": 64, "blocks": 1, "points": 200, "cells": 8, "samples": 50},
     Cifar10Spec: {"steps": 4, "batch": 5, "early": (1,)},
 }
 """What makes a spec a matter of a moment."""
@@ -38,6 +40,12 @@ def single_thread():
 
 
 @pytest.fixture(scope="module")
+def browser():
+    with open_browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
 def quick_lab():
     """Every experiment with a few steps; yields a function that makes a plan of some of them."""
 
@@ -48,8 +56,9 @@ def quick_lab():
     with pytest.MonkeyPatch.context() as patch:
         for name, one in catalogue().items():
             spec = dataclasses.replace(one.spec, **QUICK.get(type(one.spec), {}))
+            others = {"records": ()} if isinstance(spec, Cifar10Spec) else {}  # those stored have the usual spec
             # all callers of catalogue() get the same dictionary
-            patch.setitem(catalogue(), name, dataclasses.replace(one, spec=spec))
+            patch.setitem(catalogue(), name, dataclasses.replace(one, spec=spec, **others))
         yield plan_of
 
 

@@ -13,7 +13,7 @@ from plunit.lab.experiment import catalogue
 
 SINE = catalogue()["sine"]
 (CELL,) = SINE.cells(["plu"], 8, "numpy")
-FAMILIES = ["fit", "depth", "inverse", "warp", "density", "cifar10", "compare"]
+FAMILIES = ["fit", "series", "depth", "inverse", "cost", "cifar10", "compare"]
 READ_ONLY = [f"{name}.py" for name in ("claims", "style", "story", "publishing", "plan", "running")]
 
 
@@ -96,8 +96,9 @@ def test_what_only_reads_leaves_the_key(copy, family):
             "fit",
             ["programs/csrc/train.cpp", "programs/csrc/activations.h", "ensemble/numpy_steps.py", "learned.py"],
         ),
-        ("cifar10", ["torch/csrc/native.cpp", "torch/op.py", "lab/scratch.py", "data/cifar10.py"]),
-        ("density", ["invertible/flow.py", "invertible/toys.py"]),
+        ("cifar10", ["torch/csrc/native.cpp", "torch/op.py", "lab/scratch.py", "lab/cifar10_data.py"]),
+        ("series", ["programs/csrc/train.cpp", "ensemble/training.py", "lab/train/fit.py"]),
+        ("cost", ["torch/csrc/native.cpp", "torch/composite.py"]),
     ],
 )
 def test_the_closure_holds_what_the_program_runs(family, needs):

@@ -1,107 +1,194 @@
+"""The table of claims, and the rule that makes verdicts of them."""
+
+import dataclasses
 import math
 
 import numpy as np
 import pytest
-import scipy.stats
 
+from plunit.base.errors import UserError
 from plunit.base.ranges import Range
-from plunit.lab.claims import Claim, Difference, interval, mean, measure, measure_ratio, median, median_interval, ratios
+from plunit.lab import claims
+from plunit.lab.claims import CLAIMS, STATEMENTS, Claim, Judged, Weaker, answers, judge, tally, verdict
+from plunit.lab.experiment import Experiment, Statistic
+from plunit.lab.intervals import Estimate, median
+from plunit.lab.theorems import THEOREMS
 
 NAN = math.nan
+HUNDRED = Claim("sine-relu", "sine", "relu/plu", Range(low=100), weaker=Weaker(Range(10, 100), "ten times"))
+NEAR = Claim("sine-tanh", "sine", "plu/tanh", Range(0.5, 2))
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "verdict"),
+    ("claim", "low", "high", "said"),
     [
-        (150, 100, 200, "holds"),
-        (150, 99, 200, "holds weakly"),
-        (150, 5, 200, "holds weakly"),
-        (50, 10, 99, "holds weakly"),
-        (50, 9, 99, "does not hold"),
-        (5, 1, 9, "does not hold"),
-        (150, NAN, NAN, "cannot be decided"),
-        (5, NAN, NAN, "cannot be decided"),
+        (HUNDRED, 100, 200, "holds"),
+        (HUNDRED, 99, 200, "undecided"),
+        (HUNDRED, 5, 200, "undecided"),
+        (HUNDRED, 10, 100, "holds in a weaker form"),
+        (HUNDRED, 15.1, 18.5, "holds in a weaker form"),
+        (HUNDRED, 9, 99, "refuted"),
+        (HUNDRED, 1, 9, "refuted"),
+        (HUNDRED, NAN, NAN, "undecided"),
+        (NEAR, 0.5, 2, "holds"),
+        (NEAR, 0.4, 2, "undecided"),
+        (NEAR, 1, 2.1, "undecided"),
+        (NEAR, 0.4, 2.1, "undecided"),
+        (NEAR, 0.3, 0.4, "refuted"),
+        (NEAR, 2.1, math.inf, "refuted"),
+        (Claim("cifar-faster", "cifar10", "x", Range(low=1)), 0.54, 1.23, "undecided"),
     ],
 )
-def test_the_rule(value, low, high, verdict):
-    n = 4 if math.isnan(low) else 10
-    assert Claim("", "", "", n, value, low, high, Range(low=100), Range(low=10)).verdict == verdict
+def test_the_rule(claim, low, high, said):
+    assert verdict(claim, Estimate(math.sqrt(low * high), low, high, 10)) == said
 
 
-def test_enough_seeds_that_give_no_number_do_not_hold():
-    column = np.array([0.01, 0.01, np.nan, 0.01, 0.01, 0.01])
-    assert measure("", "", "", median, column, claimed=Range(high=0.1)).verdict == "does not hold"
+def judged(key, low, high, setting="", weaker=None, needed=0):
+    """A claim that the value is at least 1, and an interval."""
+    claim = Claim(key, "sine", "x", Range(low=1), setting=setting, weaker=weaker)
+    return Judged(claim, "sine", "x in words", Estimate((low + high) / 2, low, high, 6), needed)
+
+
+@pytest.fixture
+def two_primary_claims(monkeypatch):
+    """A table in which both claims of "dead" and the one of "sine-tanh" decide."""
+    table = [Claim(key, "sine", "x", Range(low=1)) for key in ("dead", "dead", "sine-tanh")]
+    monkeypatch.setattr(claims, "CLAIMS", tuple(table))
+
+
+HOLDS, WEAK, REFUTED, OPEN = (2, 3), (0.5, 0.9), (0.1, 0.2), (0.5, 2)
+HALF = Weaker(Range(0.4, 1), "half")
 
 
 @pytest.mark.parametrize(
-    ("statement", "setting", "primary"), [("dead", "", True), ("dead", "here", False), ("", "", False)]
-)
-def test_a_claim_decides_a_statement_unless_it_has_a_setting(statement, setting, primary):
-    claim = measure(statement, "said", "what", mean, np.arange(6.0), claimed=Range(2, 3), setting=setting)
-    assert claim == Claim(statement, "said", "what", 6, 2.5, claim.low, claim.high, Range(2, 3), Range(2, 3), setting)
-    assert claim.primary == primary
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "verdict"),
+    ("first", "second", "said"),
     [
-        (0.5, 0.9, "holds"),
-        (0.5, 1.0, "no difference seen"),
-        (1, 1, "no difference seen"),
-        (NAN, NAN, "cannot be decided"),
+        (HOLDS, HOLDS, "holds"),
+        (HOLDS, WEAK, "holds in a weaker form: half"),
+        (HOLDS, OPEN, "undecided"),
+        (WEAK, OPEN, "undecided"),
+        (OPEN, REFUTED, "refuted"),
+        (HOLDS, REFUTED, "refuted"),
+        (WEAK, WEAK, "holds in a weaker form: half"),
     ],
 )
-def test_two_differ_if_the_whole_interval_is_below_one(low, high, verdict):
-    below = Range(high=math.nextafter(1, 0))
-    assert Difference("", "", "", 9, 0.8, low, high, below, below).verdict == verdict
+def test_all_primary_claims_decide(two_primary_claims, first, second, said):
+    for pair in ((first, second), (second, first)):
+        found = {one.key: one for one in answers(judged("dead", *ends, weaker=HALF) for ends in pair)}
+        assert found["dead"].said == said
 
 
-@pytest.mark.parametrize("level", [0.95, 0.995, 1 - 0.05 / 66])
-@pytest.mark.parametrize("n", [1, 4, 5, 6, 9, 10, 41, 256, 1500])
-def test_exact_intervals_of_a_median_agree_with_scipy(n, level):
-    column = np.random.default_rng(n).lognormal(size=n)
-    theirs = scipy.stats.quantile_test(column, p=0.5).confidence_interval(confidence_level=level)
-    np.testing.assert_array_equal(median_interval(column, level), theirs)
-
-
-def test_intervals_agree_with_scipy():
-    rng = np.random.default_rng(1)
-    x = rng.lognormal(size=300)
-    y = x * rng.lognormal(0.5, 0.3, size=300)
-    ours = interval(median, ratios(y, x))
-    theirs = scipy.stats.bootstrap(
-        (y, x),
-        lambda y, x, axis: np.median(y / x, axis=axis),
-        paired=True,
-        vectorized=True,
-        method="percentile",
-        rng=rng,
-    ).confidence_interval
-    np.testing.assert_allclose(ours, theirs, rtol=0.02)
-
-
-def test_a_diverged_loss_is_the_worst_one_and_never_a_nan_and_a_loss_of_zero_is_no_error():
-    above, ones, zeros = np.array([1.0, np.nan, np.inf, 4.0, 5.0]), np.ones(5), np.zeros(5)
-    assert median(ratios(above, ones)) == 5
-    assert median(ratios(ones, above)) == 0.2
-    assert (ratios(np.full(3, np.nan), np.full(3, np.nan)) == 1).all()
-    assert np.isfinite(interval(median, ratios(above, ones))).all()
-    assert (ratios(ones, zeros) > 1e300).all()
-    assert (ratios(zeros, zeros) == 0).all()
+def test_a_statement_one_of_whose_primary_claims_was_not_run_is_undecided_unless_the_other_refutes_it(
+    two_primary_claims,
+):
+    for ends, said in ((HOLDS, "undecided"), (REFUTED, "refuted")):
+        assert {one.key: one.verdict for one in answers([judged("dead", *ends)])}["dead"] == said
+    (other,) = [one for one in answers([judged("dead", *HOLDS, "elsewhere")]) if not one.theorem]
+    assert other.verdict == "undecided"
 
 
 @pytest.mark.parametrize(
-    ("seeds", "least", "verdict"),
+    ("others", "said"),
     [
-        (1, 0, "cannot be decided"),
-        (4, 0, "cannot be decided"),
-        (4, 2, "cannot be decided"),
-        (5, 0, "holds"),
-        (5, 2, "holds weakly"),
+        ({}, "holds"),
+        ({"here": HOLDS, "there": OPEN}, "holds"),
+        ({"here": REFUTED, "there": REFUTED}, "holds, but refuted here; there"),
+        ({"here": WEAK, "there": REFUTED}, "holds, but holds in a weaker form here, and refuted there"),
     ],
 )
-def test_few_seeds_give_no_interval_and_no_verdict(seeds, least, verdict):
-    ones = np.ones(seeds)
-    claim = measure_ratio("", "", "", ones, ones, Range(low=least), Range(low=0))
-    assert (claim.n, claim.value, claim.verdict) == (seeds, 1, verdict)
-    assert np.isnan([claim.low, claim.high]).tolist() == [seeds < 5] * 2
+def test_a_verdict_says_where_claims_in_other_settings_disagree(two_primary_claims, others, said):
+    both = [judged("sine-tanh", *HOLDS)]
+    both += [judged("sine-tanh", *ends, setting, HALF) for setting, ends in others.items()]
+    (found,) = [one for one in answers([*both[1:], both[0]]) if not one.theorem]
+    assert found.said == said
+    assert found.claims[0] is both[0]
+
+
+def test_an_undecided_claim_says_how_many_seeds_would_decide():
+    assert judged("dead", *OPEN, needed=1234).said == "undecided; about 1,234 seeds would decide"
+
+
+def test_answers_come_in_the_order_of_the_paper_and_theorems_are_counted_apart(two_primary_claims, monkeypatch):
+    found = answers([judged("dead", *REFUTED), judged("sine-tanh", *HOLDS)])
+    shown = [key for key, one in STATEMENTS.items() if one.theorem or key in ("dead", "sine-tanh")]
+    assert [one.key for one in found] == shown
+    assert tally(found) == "1 holds, 1 is refuted; 7 of 7 theorems checked"
+    monkeypatch.setitem(THEOREMS, "odd", lambda: [True, False])
+    assert tally(answers([judged("sine-tanh", *HOLDS)])) == "1 holds; 6 of 7 theorems checked"
+    assert answers([]) == []
+
+
+class Coins(Experiment):
+    """Two statistics, one of them only where both activations were run."""
+
+    activations = choices = ("one", "two")
+    claims = (Claim("", "coins", "both", Range(low=1), sentence="Both are large."),)
+
+    @staticmethod
+    def compute(cell, scratch):
+        raise NotImplementedError
+
+    def statistics(self, runs):
+        yield Statistic("first", "the first", median(runs["one"]["x"]))
+        if "two" in runs:
+            yield Statistic("both", "both of them", median(runs["two"]["x"]))
+
+    def figures(self, runs):
+        return ()
+
+
+@dataclasses.dataclass(frozen=True)
+class CoinsSpec:
+    x: int = 0
+
+
+COINS = Coins("coins", "Coins", CoinsSpec())
+RUNS = {name: {"seed": np.arange(8), "x": np.linspace(1, 2, 8)} for name in ("one", "two")}
+
+
+def test_claims_are_judged_on_the_statistics_that_can_be_computed():
+    (found,) = judge({"coins": COINS}, {"coins": RUNS})
+    assert (found.words, found.verdict, found.estimate.n) == ("both of them", "holds", 8)
+    assert judge({"coins": COINS}, {"coins": {"one": RUNS["one"]}}) == []
+
+
+def test_claims_on_a_variant_are_ours_and_name_it():
+    varied = COINS.varied({"x": 3})
+    (found,) = judge({varied.name: varied}, {varied.name: RUNS})
+    assert (found.claim.said, found.experiment) == ("Both are large (x = 3).", "coins+x=3")
+
+
+def test_a_variant_of_a_paper_s_experiment_does_not_judge_the_paper(monkeypatch):
+    monkeypatch.setattr(claims, "CLAIMS", (Claim("dead", "coins", "first", Range(low=5), setting="there"),))
+    varied = COINS.varied({"x": 3})
+    usual, ours = (judge({one.name: one}, {one.name: RUNS})[0].claim for one in (COINS, varied))
+    assert (usual.statement, usual.setting) == ("dead", "there")
+    assert (ours.statement, ours.setting) == ("", "")
+    assert ours.said == f"{STATEMENTS['dead'].sentence[:-1]} (there, x = 3)."
+
+
+def test_a_claim_of_another_package_on_a_statistic_that_is_not_computed_is_one_line(monkeypatch):
+    claim = dataclasses.replace(Coins.claims[0], statistic="bothh")
+    monkeypatch.setattr(Coins, "claims", (claim,))
+    with pytest.raises(UserError, match=r"'bothh'.*first, both"):
+        judge({"coins": COINS}, {"coins": RUNS})
+
+
+@pytest.mark.parametrize("wrong", [{"statement": "half"}, {"statement": "", "sentence": ""}])
+def test_a_claim_is_about_a_statement_or_has_a_sentence(wrong):
+    with pytest.raises(UserError):
+        dataclasses.replace(Coins.claims[0], **wrong)
+
+
+def test_every_measured_statement_has_a_primary_claim_and_every_theorem_its_checks():
+    decided = {claim.statement for claim in CLAIMS if claim.primary}
+    assert decided == {key for key, one in STATEMENTS.items() if not one.theorem}
+    assert THEOREMS.keys() == {key for key, one in STATEMENTS.items() if one.theorem}
+    assert len(STATEMENTS) >= 24
+
+
+def test_no_claim_is_there_twice():
+    places = [(claim.statement, claim.experiment, claim.statistic, claim.setting) for claim in CLAIMS]
+    assert len(set(places)) == len(places)
+    supporting = [(claim.statement, claim.setting, claim.statistic) for claim in CLAIMS if claim.setting]
+    assert len(set(supporting)) == len(supporting)

@@ -12,9 +12,10 @@ from plunit.lab.plan import Part
 
 PLAN = {
     "sine": Part("sine", 3, ("plu", "tanh"), "numpy"),
-    "warp": Part("warp", 2, ("plu",), "", {"steps": 7}),
+    "cifar10": Part("cifar10", 2, ("plu",), "", {"steps": 7}),
     "sine+lr=0.5+widths=1x8x1": Part("sine", 2, ("relu",), "numpy", {"lr": 0.5, "widths": (1, 8, 1)}),
 }
+USUAL = ("tanh", "relu", "plu", "identity")
 
 
 def test_a_saved_plan_is_loaded(tmp_path):
@@ -26,7 +27,7 @@ def test_a_saved_plan_is_loaded(tmp_path):
 def test_commands_repeat_their_part():
     assert [part.command() for part in PLAN.values()] == [
         "plunit run sine --seeds 3 --activations plu,tanh --engine numpy",
-        "plunit run warp --set steps=7 --seeds 2 --activations plu",
+        "plunit run cifar10 --set steps=7 --seeds 2 --activations plu",
         "plunit run sine --set lr=0.5 --set widths=1,8,1 --seeds 2 --activations relu --engine numpy",
     ]
 
@@ -46,11 +47,11 @@ def test_results_add_up_and_what_is_replaced_is_said():
 @pytest.mark.parametrize(
     ("name", "keywords", "expected"),
     [
-        ("warp", {"assignments": ["steps=500"]}, Part("warp", 5, ("plu", "leaky_relu"), "", {"steps": 500})),
+        ("cifar10", {"assignments": ["steps=500"]}, Part("cifar10", 1, USUAL, "", {"steps": 500})),
         ("cifar10", {"seeds": 3, "activations": "gelu"}, Part("cifar10", 3, ("gelu",))),
         ("sine", {"engine": "numpy", "seeds": 64, "activations": "plu"}, Part("sine", 64, ("plu",), "numpy")),
         *(
-            ("warp", {"seeds": 1, "activations": text}, Part("warp", 1, ("plu", "leaky_relu")))
+            ("inverse", {"seeds": 1, "activations": text}, Part("inverse", 1, ("plu", "leaky_relu")))
             for text in ("plu,leaky_relu", " plu ,leaky_relu,", "plu,leaky_relu,plu")
         ),
     ],
@@ -69,26 +70,30 @@ def test_what_the_folder_has_is_the_default(tmp_path):
 
 
 def test_reproduce_keeps_long_experiments_short_unless_full():
-    names = ["sine, cifar10", "density,density-wine", "inverse", "map-sine"]
+    names = ["sine, cifar10", "capacity,frequency", "cost", "inverse", "map-sine"]
     short = plan.for_reproduce(names, seeds=64, engine="numpy")
     seeds = {name: part.seeds for name, part in short.items()}
-    assert seeds == {"sine": 64, "cifar10": 1, "density": 5, "density-wine": 5, "inverse": 5, "map-sine": 8}
+    assert seeds == {"sine": 64, "cifar10": 1, "inverse": 6, "map-sine": 8} | {
+        "capacity": 64,
+        "frequency": 64,
+        "cost": 31,
+    }
     changes = {name: part.changes for name, part in short.items() if part.changes}
-    assert changes == {"cifar10": {"steps": 500}, "density": {"steps": 300}}
+    assert changes == {"cifar10": {"steps": 500}}
     full = plan.for_reproduce(names, engine="numpy", full=True)
-    assert [part.changes for part in full.values()] == [{}] * 6
-    assert full["sine"].seeds == 1024
+    assert [part.changes for part in full.values()] == [{}] * 7
+    assert (full["sine"].seeds, full["capacity"].seeds) == (1024, 256)
     everything = plan.for_reproduce(engine="numpy")
     assert "compare" not in everything
-    assert {"sine", "warp", "depth-scaled"} <= everything.keys()
+    assert {"sine", "cost", "depth-scaled"} <= everything.keys()
 
 
 NUMBERS = "must be a whole number (1 to 100000), got"
 
 
 def edited(**changes):
-    part = {"base": "warp", "seeds": 1, "activations": ["plu"], "engine": "", "changes": {"steps": 2}}
-    return {"plunit": plunit.__version__, "experiments": {"warp": {**part, **changes}}}
+    part = {"base": "cifar10", "seeds": 1, "activations": ["plu"], "engine": "", "changes": {"steps": 2}}
+    return {"plunit": plunit.__version__, "experiments": {"cifar10": {**part, **changes}}}
 
 
 @pytest.mark.parametrize(
@@ -96,11 +101,11 @@ def edited(**changes):
     [
         (("sine", {"seeds": 10**12}), f"seeds {NUMBERS} 1000000000000"),
         (("cifar10", {"activations": "elu"}), "unknown activation 'elu'; there are tanh, relu, plu"),
-        (("density", {"activations": "plu"}), "there are gaussian, plain"),
+        (("inverse", {"activations": "relu"}), "there are plu, leaky_relu, tanh"),
         (("sine", {"activations": " , "}), "' , ' names no activation"),
         (("sine", {"engine": "jax"}), "unknown engine 'jax'; there are native, numpy"),
         (("sin", {}), "did you mean sine?"),
-        (("nothing", {}), "unknown experiment 'nothing'; there are sine,"),
+        (("nothing", {}), "unknown experiment 'nothing'; there are capacity,"),
         (("compare", {}), "compare has a command of its own"),
         (("sine", {"assignments": ["lr=0"]}), "lr must be a number (1e-09 to 100), got 0.0"),
         (("depth", {"assignments": ["low=7"]}), "low must be below high"),
@@ -112,6 +117,10 @@ def edited(**changes):
         (("map-sine", {"assignments": ["batch=3"]}), "batch must be 0"),
         (("sine", {"assignments": ["widths=2,3,1"]}), "widths for sine must be 1,...,1"),
         (("sine", {"assignments": ["widths=1,1"]}), "with hidden layers, got 1,1"),
+        (("capacity", {"assignments": ["units=2,4"]}), "their width one of units and their number one of layers, got"),
+        (("capacity", {"assignments": ["widths=1,3,4,1"]}), "hidden layers must be equally wide"),
+        (("frequency", {"assignments": ["frequencies=2,1"]}), "frequencies must increase"),
+        (("sine", {"assignments": ["adam=keras"]}), "adam must be pytorch or tensorflow, got 'keras'"),
         (("sine", {"assignments": ["checkpoints=5,5"]}), "checkpoints must increase"),
         (("surface", {"assignments": ["points=1001"]}), "points must be at most 1000, got 1001"),
         ([","], "names no experiment"),
@@ -124,13 +133,13 @@ def edited(**changes):
         ({**edited(), "experiments": {"sine": {"seeds": 3}}}, "sine must have a field 'base'"),
         (edited(base="no-such"), "unknown experiment 'no-such'"),
         (edited(seeds="x"), f"seeds {NUMBERS} 'x'"),
-        (edited(steps=5), "warp can have no field 'steps'"),
+        (edited(steps=5), "cifar10 can have no field 'steps'"),
         (edited(engine={}), "engine must be a text"),
         (edited(engine="native"), "does not take engine 'native'"),
-        (edited(activations=["nosuch"]), "unknown activation of warp 'nosuch'; there are plu, leaky_relu"),
+        (edited(activations=["nosuch"]), "unknown activation of cifar10 'nosuch'; there are tanh, relu"),
         (edited(activations=[["plu"]]), "activations must be a list of names, got ['plu']"),
         (edited(activations=["plu", "plu"]), "activations must differ"),
-        (edited(changes={"lr": 0.5}), "must be named warp+lr=0.5"),
+        (edited(changes={"lr": 0.5}), "must be named cifar10+lr=0.5"),
         (edited(changes=[]), "changes must be an object"),
         (edited(changes={"nothing": 1}), "unknown field 'nothing'"),
     ],

@@ -18,8 +18,45 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc"),
 ]
 
-LONG = ["run", "warp", "--set", "steps=1000000", "--activations", "plu,leaky_relu", "--out"]
+LONG = ["run", "nap", "--out"]
 QUICK = ["run", "depth", "--seeds", "6", "--activations"]
+
+
+NAP = """
+import dataclasses, time
+from plunit.lab.experiment import Experiment
+from plunit.lab.scratch import write_progress
+
+@dataclasses.dataclass(frozen=True)
+class NapSpec:
+    seconds: float = 3600.0
+
+def compute(cell, scratch):
+    write_progress(scratch, 0.5)
+    time.sleep(cell.spec.seconds)
+    return {"seed": []}
+
+class Nap(Experiment):
+    activations = choices = ("short", "long")
+    compute = staticmethod(compute)
+    seeds, side_by_side = 1, True
+    def figures(self, runs):
+        return ()
+
+EXPERIMENTS = (Nap("nap", "A nap", NapSpec()),)
+"""
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path_factory, monkeypatch):
+    """Install a package whose experiment takes an hour in each of two workers."""
+    folder = tmp_path_factory.mktemp("package")
+    (folder / "naps.py").write_text(NAP)
+    info = folder / "naps-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: naps\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[plunit.experiments]\nnap = naps\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
 
 
 def heed_ctrl_c():

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from plunit.ensemble import ACTIVATIONS
-from plunit.lab import publishing, story, style
-from plunit.lab.claims import STATEMENTS, VERDICTS
+from plunit.lab import publishing, story, style, summary
+from plunit.lab.claims import CLAIMS, STATEMENTS, VERDICTS, answers, judge
+from plunit.lab.pictures import save
 
 SEEDS = 6
 NAMES = ("sine", "parametric", "surface", "map-sine", "depth", "inverse")
@@ -53,7 +55,7 @@ def page(folder):
 @pytest.fixture(scope="module")
 def judged(small, results):
     experiments = {name: small[name].experiment() for name in results}
-    return story.judge(experiments, results)
+    return judge(experiments, results)
 
 
 class Page(HTMLParser):
@@ -98,28 +100,28 @@ def test_every_link_within_the_page_has_its_anchor(page):
 
 def test_every_claim_is_there_once_with_its_numbers(page, judged):
     assert len(judged) > 30
-    sentences = [claim.sentence for claim in judged]
-    assert [sentence for sentence in sentences if sentence not in page.words] == []
-    intervals = [f"{style.number(c.low)} to {style.number(c.high)}" for c in judged if not np.isnan(c.low)]
+    assert [one.claim.said for one in judged if one.claim.said not in page.words] == []
+    ends = [(one.estimate.low, one.estimate.high) for one in judged if not np.isnan(one.estimate.low)]
+    intervals = [f"{summary.number(low)} to {summary.number(high)}" for low, high in ends]
     assert [text for text in intervals if text not in page.words] == []
+    assert [one.said for one in judged if one.said not in page.words] == []
     assert sum(name.startswith("claim-") for name in page.ids) == len(judged)
 
 
 def test_the_paper_s_statements_and_ours_are_told_apart(page, judged):
-    shown = story.statements(judged)
-    assert [STATEMENTS[one.key].sentence for one in shown] == [one.sentence for one in shown]
+    shown = answers(judged)
     anchors = [name.removeprefix("statement-") for name in page.ids if name.startswith("statement-")]
     assert anchors == [one.key for one in shown]
-    assert {claim.statement for claim in judged if claim.experiment == "sine+lr=0.5"} == {""}
-    with_paper = [c for one in shown for c in one.claims]
-    assert {id(c) for c in with_paper} == {id(c) for c in judged if c.statement}
+    assert {one.claim.statement for one in judged if one.experiment == "sine+lr=0.5"} == {""}
+    with_paper = [one for answer in shown for one in answer.claims]
+    assert {id(one) for one in with_paper} == {id(one) for one in judged if one.claim.statement}
 
 
 def test_the_opening_is_computed(small, results, judged, page):
     experiments = {name: small[name].experiment() for name in results}
-    first, ratios, *_ = story.opening(experiments, results, story.statements(judged))
+    first, ratios, *_ = story.opening(experiments, results, answers(judged))
     columns = [results["sine"][name]["final_loss"] for name in ("relu", "plu")]
-    assert f"{style.number(np.median(columns[0] / columns[1]))} (" in ratios
+    assert f"{summary.number(np.median(columns[0] / columns[1]))} (" in ratios
     assert ratios in page.words
     assert page.words.index(first) < page.words.index("What the paper says, and our verdict")
 
@@ -150,11 +152,11 @@ def test_nothing_in_a_figure_is_cut_off(folder, pictures):
 
 def test_the_same_results_give_the_same_bytes(tmp_path, small, results, judged, folder):
     experiments = {name: small[name].experiment() for name in results}
-    publishing.write_tables(tmp_path, experiments, results, judged)
+    publishing.write_tables(tmp_path, experiments, results, judged, {})
     with style.settings():
         for name in ("surface", "map-sine"):
             for picture in experiments[name].figures(results[name]):
-                style.save(picture, tmp_path / "figures")
+                save(picture, tmp_path / "figures")
     names = [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")]
     assert len(names) > 15
     assert [name for name in names if (folder / name).read_bytes() != (tmp_path / name).read_bytes()] == []
@@ -173,8 +175,9 @@ def test_tables_load_elsewhere(folder, results):
         claims = list(csv.DictReader(file))
     assert {row["verdict"] for row in claims} <= set(VERDICTS)
     assert {row["primary"] for row in claims} == {"True", "False"}
-    decisive = [row["statement"] for row in claims if row["primary"] == "True"]
-    assert len(decisive) == len(set(decisive)) == len({row["statement"] for row in claims} - {""})
+    known = {(claim.statement, claim.setting, claim.said) for claim in CLAIMS}
+    usual = [row for row in claims if "+" not in row["experiment"]]
+    assert {(row["statement"], row["setting"], row["sentence"]) for row in usual} <= known
     assert all(bool(row["setting"]) == (bool(row["statement"]) and row["primary"] == "False") for row in claims)
     sources = [STATEMENTS[row["statement"]].section if row["statement"] else "ours" for row in claims]
     assert [row["source"] for row in claims] == sources
@@ -199,4 +202,15 @@ def test_colours_differ_and_are_of_activations():
 
 @pytest.mark.parametrize(("losses", "middle"), [([3, 1, 2], 2), ([4, np.nan, 2, 3], 3), ([5], 0)])
 def test_the_median_member_is_the_lower_one_of_two(losses, middle):
-    assert style.median_member({"final_loss": np.array(losses, dtype=float)}) == middle
+    assert summary.median_member({"final_loss": np.array(losses, dtype=float)}) == middle
+
+
+def test_a_diverged_seed_is_the_worst_in_a_band_and_in_a_distribution():
+    values = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0, np.nan, np.nan], [1.0, 2.0, np.nan, np.nan, np.nan]])
+    axes = Figure().subplots()
+    style.draw_band(axes, [0, 1, 2], values, "plu")
+    assert axes.lines[0].get_ydata().tolist() == [3, 3, np.inf]
+    runs = {"plu": {"final_loss": values[1, 1:]}}
+    picture = style.distribution("x", "X", runs, {"final_loss": "final loss"})
+    assert np.count_nonzero(np.isinf(picture.figure.axes[0].lines[0].get_xdata())) == 2
+    assert picture.caption.endswith("Best seeds: PLU 2.")

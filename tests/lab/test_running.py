@@ -18,6 +18,7 @@ from plunit.base.machine import processors
 from plunit.lab import plan, running, scratch, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
+from plunit.lab.train import depth
 
 PROCESSES = running.processes  # which a fixture replaces
 WANTED = {"inverse": Part("inverse", 3, ("plu", "tanh")), "depth": Part("depth", 300, ("plu",))}
@@ -86,15 +87,23 @@ def test_an_error_in_a_cell_keeps_the_others_and_cancels_the_rest(tmp_path):
     assert begun in (names[:3], names[:4])
 
 
-def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path):
+def compute_in_parts(cell, place):
+    """Leave a note of the progress first."""
+    scratch.write_progress(place, 0.5)
+    assert list(place.parent.iterdir())
+    return depth.compute(cell, place)
+
+
+def test_a_run_is_published_and_leaves_nothing_unfinished(console, tmp_path, monkeypatch):
+    monkeypatch.setattr(type(catalogue()["depth"]), "compute", staticmethod(compute_in_parts))
     running.execute(
-        tmp_path, plan.for_run(tmp_path, "warp", seeds=2, activations="plu", assignments=["steps=3"]), console
+        tmp_path, plan.for_run(tmp_path, "depth", seeds=2, activations="plu", assignments=["depths=2,3"]), console
     )
     assert "report:" in console.export_text()
-    command = f"plunit run warp --set steps=3 --seeds 2 --activations plu --out {tmp_path}"
+    command = f"plunit run depth --set depths=2,3 --seeds 2 --activations plu --out {tmp_path}"
     assert command in (tmp_path / "report.html").read_text()
     assert list((tmp_path / "unfinished").iterdir()) == []
-    assert plan.load(tmp_path)["warp"].changes == {"steps": 3}
+    assert plan.load(tmp_path)["depth+depths=2x3"].changes == {"depths": (2, 3)}
 
 
 def test_activations_add_up_in_a_folder(console, tmp_path):
@@ -112,14 +121,14 @@ def absent(report):
 
 
 def test_data_that_cannot_be_had_is_an_error_or_a_line(console, tmp_path, monkeypatch):
-    monkeypatch.setattr(type(catalogue()["warp"]), "prepare", staticmethod(absent))
+    monkeypatch.setattr(type(catalogue()["inverse"]), "prepare", staticmethod(absent))
     wanted = plan.for_run(tmp_path, "depth", seeds=2, activations="plu")
-    wanted |= plan.for_run(tmp_path, "warp", seeds=1, activations="plu", assignments=["steps=2"])
+    wanted |= plan.for_run(tmp_path, "inverse", seeds=1, activations="plu", assignments=["points=2"])
     with pytest.raises(UserError, match="no data here"):
         running.execute(tmp_path, wanted, console)
     running.execute(tmp_path, wanted, console, tolerant=True)
     said = console.export_text()
-    assert "warp: left out: no data here; do this" in said
+    assert "inverse+points=2: left out: no data here; do this" in said
     assert "report:" in said
 
 

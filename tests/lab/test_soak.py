@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from commands import PROGRAM
 
-from plunit.data import cifar10
+from plunit.lab import cifar10_data as cifar10
 from plunit.lab import plan, store
 
 KILLS = int(os.environ.get("PLUNIT_KILLS", "100"))
 WORK = {  # arguments: the share of all kills, and the longest time before one in seconds
-    "reproduce --seeds 24 --only sine,parametric,surface,map-sine,depth,inverse,density-wine": (0.45, 9),
-    "run warp --set steps=60 --seeds 2": (0.25, 12),
-    "run density --set steps=20 --seeds 1 --activations gaussian,plain,annealed": (0.2, 12),
+    "reproduce --seeds 24 --only sine,parametric,surface,map-sine,depth,inverse": (0.45, 9),
+    "run capacity --seeds 24": (0.25, 9),
+    "run inverse --set points=64 --seeds 6": (0.2, 12),
     "run cifar10 --set steps=1600 --activations plu,relu": (0.1, 20),  # checkpoints after 500, 1,000 and 1,500
 }
 

@@ -1,44 +1,23 @@
 """A real browser, the real server, and pages that must not complain."""
 
 import json
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from browsers import open_browser
 from calls import threads
 
 from plunit.play.server import serving
 
-FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 PICTURES = Path(__file__).parents[2] / "build" / "play"
 SMALL = {"target": {"kind": "paper", "name": "sine"}, "networks": 64}
 
 
-def lacking(what):
-    """Skip, or fail where a browser is required."""
-    if os.environ.get("PLUNIT_BROWSER") == "required":
-        pytest.fail(f"{what}, and PLUNIT_BROWSER=required")
-    pytest.skip(f"{what}: the browser tests of the playground were skipped")
-
-
-@pytest.fixture(scope="module")  # no longer, because Playwright keeps an event loop running in this thread
+@pytest.fixture(scope="module")
 def browser():
-    """Chromium with a fresh profile."""
-    program = next(filter(None, map(shutil.which, NAMES)), None)
-    if program is None:
-        lacking("no chromium found")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ModuleNotFoundError:
-        lacking("playwright is not installed")
-    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=program, args=FLAGS, env={**os.environ, "HOME": home})
-        yield launched
-        launched.close()
+    with open_browser() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

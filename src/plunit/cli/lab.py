@@ -58,8 +58,8 @@ def run(
 ) -> None:
     """Run one experiment with activations and settings of your choice, and write a report.
 
-    With --set the result is stored next to the usual one, as a variant. Changing `steps` of a long experiment (cifar10,
-    warp, density) makes no variant: the report shows its newest run.
+    With --set the result is stored next to the usual one, as a variant. Changing `steps` of cifar10 makes no
+    variant: the report shows its newest run.
     """
     from plunit.lab import plan, running
 
@@ -68,9 +68,7 @@ def run(
 
 
 def compare(
-    table: Annotated[
-        Path, typer.Argument(metavar="DATA.csv", help="A table of numbers: CSV, or Parquet with pyarrow.")
-    ],
+    table: Annotated[Path, typer.Argument(metavar="DATA.csv", help="A table: CSV, or Parquet with pyarrow.")],
     target: Annotated[str, typer.Option(help="Column to predict: its name, or its number from 1; -1 is the last.")],
     inputs: Annotated[str, typer.Option(help="Columns to learn from, separated by commas (default: all others).")] = "",
     activations: Activations = "",
@@ -124,12 +122,12 @@ def data(
     ] = None,
 ) -> None:
     """Download a data set, unless it is there already, and verify it."""
-    from plunit.data import cifar10
-    from plunit.data.fetch import fetch_files
+    from plunit.lab import cifar10_data
+    from plunit.lab.cifar10_fetch import fetch_files
 
     if name != "cifar10":
         raise UserError(f"unknown data set {name!r}; there is cifar10")
-    place = cifar10.folder(to)
+    place = cifar10_data.folder(to)
     fetch_files(place, _console.print)
     hint = f"; set PLUNIT_DATA={to} so that plunit finds it" if to else ""
     _console.print(f"{name}: complete and verified in {place}{hint}")

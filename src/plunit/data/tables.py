@@ -51,12 +51,14 @@ class RawTable:
         y: the target [rows].
         inputs: the names of the columns of x.
         target: the name of y.
+        sha256: of the file.
     """
 
     x: tuple[Column, ...]
     y: Array
     inputs: tuple[str, ...]
     target: str
+    sha256: str
 
 
 Say = Callable[[str], object]
@@ -102,7 +104,7 @@ def read_columns(
     refused. Text that differs in every row, as names and numbers of cases do, is left out like a constant.
     """
     with _faults(path):
-        _, table = _opened(path, None, say)
+        content, table = _opened(path, None, say)
         chosen = _choose(table.names, target, inputs)
         *x, y = table.columns(chosen)
         _say_comments(path, table, say)
@@ -118,7 +120,8 @@ def read_columns(
         names = [table.names[column] for column in chosen]
         _check_rows(np.column_stack([*(column for column in x if column.dtype != object), y]), names[-1])
         kept = _varying(path, x, names, say)
-    return RawTable(tuple(x[at] for at in kept), np.ascontiguousarray(y), tuple(names[at] for at in kept), names[-1])
+    sha256, given = hashlib.sha256(content).hexdigest(), tuple(x[at] for at in kept)
+    return RawTable(given, np.ascontiguousarray(y), tuple(names[at] for at in kept), names[-1], sha256)
 
 
 def _is_missing(column: Column) -> Any:

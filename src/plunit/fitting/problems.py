@@ -14,6 +14,7 @@ import numpy as np
 
 from plunit.base.errors import UserError, shown
 from plunit.base.files import ending
+from plunit.data.encoding import OTHER, column_encoder, stack_columns
 from plunit.data.tables import PARQUET, read_columns, read_table
 
 if TYPE_CHECKING:
@@ -36,12 +37,6 @@ SOON = 5.0
 """Seconds that the search for poles may take."""
 
 ENDINGS = (".csv", ".tsv", ".txt", *PARQUET)
-
-VALUES = 20
-"""The most indicator columns of a column of text."""
-
-OTHER = {"infrequent_sklearn": "other", None: "missing"}
-"""The names of what scikit-learn calls rare values, and of a text that is missing."""
 
 
 class Problem(NamedTuple):
@@ -93,11 +88,9 @@ def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_m
     Text becomes indicator columns, and missing numbers are filled and flagged, by transformers of scikit-learn.
     """
     table = read_columns(path, target, inputs, say, drop_missing=drop_missing)
-    texts = [at for at, column in enumerate(table.x) if column.dtype == object]
-    x = np.stack(table.x, axis=1)  # object, if one of them is
+    x, numbers, texts = stack_columns(table)
     if not texts and not np.isnan(x).any():
         return _of_rows(path, x, table.y, table.inputs, table.target)
-    numbers = [at for at in range(len(table.x)) if at not in texts]
     encoder = column_encoder(numbers, texts)
     encoded = encoder.fit_transform(x)
     names, notes = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
@@ -116,27 +109,6 @@ def _of_rows(path: Path, x: Array, y: Array, inputs: Sequence[str], target: str)
     box = np.stack([low - around, high + around], axis=1)
     # what a terminal, a page and a picture show: a name may hold anything
     return Problem(shown(path.name), x, y, tuple(map(shown, inputs)), shown(target), box)
-
-
-def column_encoder(numbers: Sequence[int], texts: Sequence[int]) -> Any:
-    """Return the transformer of rows with numbers and texts in these columns: fill and flag, and one-hot encode."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import OneHotEncoder
-
-    fill = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-    indicate = OneHotEncoder(
-        drop="if_binary",
-        max_categories=VALUES,
-        handle_unknown="infrequent_if_exist",
-        sparse_output=False,
-        feature_name_combiner=_indicator,
-    )
-    return ColumnTransformer([("numbers", fill, numbers), ("texts", indicate, texts)])
-
-
-def _indicator(column: str, value: str | None) -> str:
-    return f"{column} is {OTHER.get(value, value)}"
 
 
 def _described(encoder: Any, numbers: list[str], texts: list[str]) -> tuple[list[str], list[str]]:

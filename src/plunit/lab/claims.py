@@ -1,29 +1,33 @@
-"""What the paper says, and verdicts on it: a statistic over paired seeds, its interval, and a stated rule."""
+"""What the paper says, how each statement is tested, and the rule that makes verdicts: all of it is in this file.
+
+`STATEMENTS` has the sentences, `CLAIMS` the statistic of an experiment and the range in which it must lie for each of
+them, and for our own questions. `verdict` is the rule. `judge` applies it to results; claims.csv, README.md,
+docs/paper.md and the report show what it returns.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from itertools import accumulate
-from typing import Any, NamedTuple
-
-import numpy as np
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from plunit.base.errors import UserError
 from plunit.base.ranges import Range
+from plunit.lab.intervals import Estimate, seeds_needed
+from plunit.lab.theorems import THEOREMS
 
-__all__ = ["Claim", "measure", "measure_ratio"]
+if TYPE_CHECKING:
+    from plunit.lab.experiment import Experiment, Results
 
-Column = np.ndarray[Any, Any]
-Statistic = Callable[[Column], Any]
-"""Reduces seeds, the last axis."""
-Named = tuple[str, Column]
+__all__ = ["CLAIMS", "STATEMENTS", "Claim", "Judged", "judge", "verdict"]
 
 PAPER = ("PLU: The Piecewise Linear Unit Activation Function", "https://arxiv.org/abs/1809.09534")
 
 SECTIONS = {
+    "1": "Introduction",
     "2": "Fitting elementary functions",
     "3": "Fitting parametric functions",
     "4": "Fitting 3D surfaces",
@@ -32,11 +36,10 @@ SECTIONS = {
     "7": "Remarks",
     "": "Our own questions",
 }
-"""The sections with experiments; the paper does not number its last one."""
 
 
 class Statement(NamedTuple):
-    """A sentence and the section where it stands; a theorem can be checked, but there is nothing to measure."""
+    """A sentence and the section where it stands; a theorem is checked exactly, and there is nothing to measure."""
 
     section: str
     sentence: str
@@ -44,94 +47,100 @@ class Statement(NamedTuple):
 
 
 STATEMENTS = {
-    "sine-tanh": Statement("2", "On the sine, PLU and tanh reach similar losses."),
-    "sine-relu": Statement("2", "On the sine, ReLU's loss is two orders of magnitude higher."),
-    "sine-pieces": Statement("2", "Trained on the sine, PLU networks have more pieces than ReLU networks."),
+    "formula": Statement("1", "PLU(x) = max(alpha (x + c) - c, min(alpha (x - c) + c, x)).", theorem=True),
+    "intro-many": Statement(
+        "1", "A smooth, highly nonlinear function requires many ReLU activations, implying a network with many layers."
+    ),
+    "unbounded": Statement("1", "PLU is unbounded.", theorem=True),
+    "segments": Statement(
+        "1", "ReLU has two linear segments, with slopes 0 and 1; PLU has three, with slopes alpha and 1.", theorem=True
+    ),
+    "sine-pieces": Statement("2", "On the sine, ReLU networks have fewer line segments than PLU networks."),
+    "sine-floor": Statement("2", "On the sine, ReLU's loss has a higher lower bound than PLU's and tanh's."),
+    "sine-tanh": Statement("2", "On the sine, PLU and tanh converge to a similar loss."),
+    "sine-relu": Statement("2", "On the sine, PLU's and tanh's losses are two orders of magnitude lower than ReLU's."),
+    "curve-five": Statement("3", "On the parametric curve, the ReLU network has 5 line segments."),
+    "curve-pieces": Statement("3", "On the parametric curve, PLU networks have abundantly more line segments."),
     "curve-relu": Statement("3", "On the parametric curve, PLU fits much closer than ReLU."),
-    "curve-tanh": Statement("3", "On the parametric curve, tanh performs as well as PLU."),
-    "curve-five": Statement("3", "The ReLU network has 5 line segments on the parametric curve."),
-    "curve-pieces": Statement("3", "PLU networks have abundantly more line segments there than ReLU networks."),
-    "surface-relu": Statement("4", "On the surface, ReLU ends at a much higher loss than PLU."),
-    "surface-tanh": Statement("4", "On the surface, PLU keeps up with tanh."),
+    "curve-tanh": Statement("3", "On the parametric curve, tanh also performs well."),
     "surface-pieces": Statement("4", "On the surface, PLU networks have more linear pieces than ReLU networks."),
+    "surface-tanh": Statement("4", "On the surface, PLU keeps up with tanh."),
+    "surface-relu": Statement("4", "On the surface, ReLU converges to a much higher loss than PLU."),
+    "cifar-favourable": Statement("5", "CIFAR-10 is more favourable to ReLU than sections 2 to 4."),
+    "cifar-identity": Statement("5", "On CIFAR-10, the network with the identity does well in the first steps."),
     "cifar-faster": Statement("5", "On CIFAR-10, tanh and PLU train faster than ReLU."),
-    "cifar-identity": Statement("5", "The network with the identity does well in the first steps."),
-    "cifar-favourable": Statement("5", "CIFAR-10 is more favourable to ReLU than sections 2-4."),
-    "inverse-plu": Statement("6", "PLU is invertible, with an inverse defined for all numbers.", theorem=True),
     "inverse-others": Statement(
         "6", "ReLU has no inverse, leaky ReLU has one, and tanh's is defined on (-1, 1) only.", theorem=True
     ),
+    "inverse-plu": Statement("6", "PLU is invertible, with an inverse defined for all numbers.", theorem=True),
     "gradients-tanh": Statement("7", "tanh suffers from vanishing gradients."),
+    "odd": Statement("7", "PLU is an odd function.", theorem=True),
     "gradients-plu": Statement("7", "PLU does not suffer from vanishing gradients."),
-    "dead": Statement("7", "PLU avoids ReLU's problem of dead units."),
+    "dead": Statement("7", "ReLU has the problem of dead units."),
+    "remarks-cost": Statement("7", "PLU is inexpensive to compute."),
+    "derivative": Statement("7", "PLU has a nonzero derivative everywhere, and so no dead units.", theorem=True),
+    "remarks-nonlinear": Statement("7", "PLU's advantage over ReLU is most apparent for highly nonlinear functions."),
+    "remarks-shallow": Statement("7", "PLU's advantage over ReLU is larger in shallow networks."),
 }
 """What the paper says, in our words and in its order."""
 
-FEWEST = 5
-"""Seeds below which there is no interval and no verdict."""
+HOLDS, WEAKER, REFUTED, UNDECIDED = VERDICTS = ("holds", "holds in a weaker form", "refuted", "undecided")
+CHECKED = "checked"
+"""The verdict on a theorem all of whose checks come out."""
 
-RESAMPLES = 2000
-HOLDS, WEAKLY, FAILS, UNDECIDED, UNSEEN = VERDICTS = (
-    "holds",
-    "holds weakly",
-    "does not hold",
-    "cannot be decided",
-    "no difference seen",
-)
 RULE = (
-    "A claim holds if its whole 95 % interval lies in the range it names. It holds weakly if the estimate lies in that "
-    "range, or if the whole interval lies in the weaker range given with it. Otherwise it does not hold. With fewer "
-    "than five seeds there is no interval, and the claim cannot be decided. Intervals come from "
-    f"{RESAMPLES:,} bootstrap resamples of the seeds, the same seeds for all activations. "
-    "A statement of the paper has one primary claim, in the paper's own setting, which decides. Its other claims, in "
-    "other settings, do not change the verdict; where they disagree with it, the verdict says so. A theorem is checked "
-    "rather than measured, and is not counted with the others."
+    "A claim names a statistic and the range in which it must lie. It holds if the whole 95 % interval lies in that "
+    "range. It holds in a weaker form, which is given in words, if the whole interval lies in the range of that form. "
+    "It is refuted if the whole interval lies outside the claimed range, and not in the weaker one. Otherwise it is "
+    "undecided: the interval crosses an end of the range, or there are too few seeds for an interval. The number of "
+    "seeds that would decide is then given where it can be computed; it assumes that further seeds fall as those did. "
+    "The intervals of medians are exact (order statistics, from six seeds), those of means Student's, those of shares "
+    "Clopper and Pearson's. A seed that diverged counts as the worst. "
+    "Primary claims, in the paper's own setting, decide a statement of the paper. If there are several, all must hold: "
+    "the statement is refuted if one of them is, else undecided if one of them is, else it holds in a weaker form if "
+    "one of them does. Claims in other settings do not change the verdict; where they disagree with it, the verdict "
+    "says so. A theorem is checked in rational arithmetic, and is not counted with the others."
 )
-RULE_OF_PAIRS = (
-    "Which of two activations is better is not known before, so their comparison is two-sided: it holds if the whole "
-    "interval of the ratio lies on one side of 1. Otherwise no difference is seen. The intervals are exact (order "
-    "statistics of the ratios seed by seed) and simultaneous: for all pairs of a table together the confidence is "
-    "95 %, by Bonferroni's correction. Too few seeds for such an interval decide nothing."
-)
+
+
+class Weaker(NamedTuple):
+    """A weaker form of a claim: the range in which it holds, and its words."""
+
+    range: Range
+    words: str
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence, and what the seeds say of it.
+    """What must be true of a statistic for a statement of the paper, or for a sentence of ours.
 
     Attributes:
-        statement: the statement of the paper it tests, a key of `STATEMENTS`; "" for a claim of ours.
-        sentence: the claim.
-        statistic: what is computed.
-        n: number of seeds; of checks, for a theorem.
-        value: the estimate.
-        low: lower end of its 95 % interval; NaN without one.
-        high: upper end.
+        statement: the statement of the paper that it tests, a key of `STATEMENTS`; "" for a question of ours.
+        experiment: a name of the catalogue.
+        statistic: a name of the statistics that this experiment computes.
         claimed: the range in which the claim holds.
-        weaker: the range in which it holds weakly.
-        setting: how it differs from what the paper did, such as "on one period"; "" for the primary claim of a
-            statement.
-        experiment: where it is measured; set by `judge`.
+        weaker: its weaker form, if there is one.
+        setting: how it differs from what the paper did, such as "on one period"; "" for a primary claim.
+        sentence: the claim, if it is ours; that of the statement otherwise.
     """
 
     statement: str
-    sentence: str
+    experiment: str
     statistic: str
-    n: int
-    value: float
-    low: float
-    high: float
     claimed: Range
-    weaker: Range
+    _: KW_ONLY
+    weaker: Weaker | None = None
     setting: str = ""
-    experiment: str = ""
+    sentence: str = ""
 
     def __post_init__(self) -> None:
         if self.statement and self.statement not in STATEMENTS:
             raise UserError(
-                f'the claim "{self.sentence}" is about {self.statement!r}, which is no statement of the paper; name a '
-                'key of plunit.lab.claims.STATEMENTS, or "" for a claim of your own'
+                f"a claim of {self.experiment} is about {self.statement!r}, which is not a statement of the paper; "
+                'name a key of plunit.lab.claims.STATEMENTS, or "" for a claim of your own'
             )
+        if not (self.sentence or self.statement):
+            raise UserError(f"the claim on {self.statistic!r} of {self.experiment} needs a sentence")
 
     @property
     def primary(self) -> bool:
@@ -139,107 +148,304 @@ class Claim:
         return bool(self.statement) and not self.setting
 
     @property
-    def verdict(self) -> str:
-        """The verdict by `RULE`."""
-        if self.n < FEWEST:
-            return UNDECIDED
-        if self.claimed.holds(self.low, self.high):
-            return HOLDS
-        return WEAKLY if self.claimed.holds(self.value) or self.weaker.holds(self.low, self.high) else FAILS
+    def said(self) -> str:
+        """The sentence that is judged."""
+        return self.sentence or STATEMENTS[self.statement].sentence
+
+
+def _ours(experiment: str, statistic: str, claimed: Range, sentence: str) -> Claim:
+    return Claim("", experiment, statistic, claimed, sentence=sentence)
+
+
+def _set(claims: Iterable[Claim], experiment: str, setting: str) -> tuple[Claim, ...]:
+    """Return the same claims on another experiment, which differs from the paper's in its setting."""
+    names = ((claim, f"{claim.setting} {setting}".strip()) for claim in claims)
+    return tuple(dataclasses.replace(claim, experiment=experiment, setting=words) for claim, words in names)
+
+
+_HIGHER = Weaker(Range(1, 2), "higher, but less than twice as high")
+_TEN_TIMES = Weaker(Range(10, 100), "ten times or more, not a hundred")
+_SINE = (
+    Claim("sine-pieces", "sine", "pieces plu/relu", Range(low=1.1)),
+    Claim("sine-tanh", "sine", "plu/tanh", Range(0.5, 2)),
+    Claim("sine-relu", "sine", "relu/plu", Range(low=100), weaker=_TEN_TIMES),
+    Claim("sine-relu", "sine", "relu/tanh", Range(low=100), weaker=_TEN_TIMES),
+)
+_CURVE = (
+    Claim("curve-five", "parametric", "pieces relu", Range(5, 5)),
+    Claim("curve-pieces", "parametric", "pieces plu/relu", Range(low=2)),
+    Claim("curve-relu", "parametric", "relu/plu", Range(low=2)),
+    Claim("curve-tanh", "parametric", "plu/tanh", Range(low=0.5)),
+)
+_SURFACE = (
+    Claim("surface-pieces", "surface", "pieces plu/relu", Range(low=1.1)),
+    Claim("surface-tanh", "surface", "plu/tanh", Range(high=2)),
+    Claim("surface-relu", "surface", "relu/plu", Range(low=2), weaker=_HIGHER),
+)
+_FITS = {
+    "sine": "the sine",
+    "parametric": "the parametric curve",
+    "parametric-period": "one period of the parametric curve",
+    "surface": "the surface",
+}
+
+
+def _dead() -> Iterator[Claim]:
+    """Yield ReLU's share of dead units; that on the sine decides."""
+    for name, noun in _FITS.items():
+        setting = "" if name == "sine" else f"on {noun}"
+        yield Claim("dead", name, "dead relu", Range(low=0.01), setting=setting)
+    setting = "in the share of networks with a dead unit"
+    yield Claim("dead", "sine", "networks with dead relu", Range(low=0.01), setting=setting)
+
+
+def _cifar() -> Iterator[Claim]:
+    """Yield section 5: the paper's 100,000 steps decide, except for the first steps."""
+    for other, whose in (("plu", ""), ("tanh", "for tanh, ")):
+        yield Claim("cifar-faster", "cifar10", f"area relu/{other} 100000", Range(low=1))
+        for steps in (5000, 20_000):
+            setting = f"{whose}over {steps:,} steps"
+            yield Claim("cifar-faster", "cifar10", f"area relu/{other} {steps}", Range(low=1), setting=setting)
+        for steps in (100, 500, 1000, 5000, 20_000, 100_000):
+            setting = f"{whose}in the loss after {steps:,} steps"
+            yield Claim("cifar-faster", "cifar10", f"loss relu/{other} {steps}", Range(low=1), setting=setting)
+        for steps in (100, 500):
+            setting = f"{whose}in the loss after {steps:,} steps from gain-matched weights"
+            yield Claim("cifar-faster", "cifar10-gain", f"loss relu/{other} {steps}", Range(low=1), setting=setting)
+    yield Claim("cifar-identity", "cifar10", "loss identity/relu 100", Range(high=1))
+    for steps in (500, 1000):
+        setting = f"after {steps:,} steps"
+        yield Claim("cifar-identity", "cifar10", f"loss identity/relu {steps}", Range(high=1), setting=setting)
+    # sections 2 to 4 speak of losses "two orders of magnitude" and "much" higher
+    yield Claim("cifar-favourable", "cifar10", "loss relu/plu 100000", Range(high=2))
+    for steps in (1000, 5000, 20_000):
+        setting = f"after {steps:,} steps"
+        yield Claim("cifar-favourable", "cifar10", f"loss relu/plu {steps}", Range(high=2), setting=setting)
+
+
+def _own() -> Iterator[Claim]:
+    """Yield our own questions."""
+    better, more = Range(low=1.1), Range(low=1.1)
+    for name, noun in _FITS.items():
+        yield _ours(name, "plu/plu_learned", better, f"On {noun}, learned alpha and c do better than fixed ones.")
+        # k kinks cut a line in about k pieces and a plane in k^2, and a unit of PLU has two kinks
+        twice, range_ = ("two to four times", Range(2, 4)) if name == "surface" else ("about twice", Range(1.5, 2.5))
+        for stage, start in (("initial", "with biases 0"), ("random", "with biases N(0, 1)")):
+            sentence = f"Before training, {start}, PLU networks have {twice} as many pieces on the domain of {noun}."
+            yield _ours(name, f"{stage} pieces plu/relu", range_, sentence)
+        for activation, label in (("relu", "ReLU"), ("plu", "PLU")):
+            sentence = f"Training on {noun} gives {label} networks more pieces."
+            yield _ours(name, f"pieces {activation} trained/initial", more, sentence)
+    for name in ("sine", "parametric"):
+        sentence = f"On {_FITS[name]}, alpha = 0.1 and c = 1 are among the best tenth of the map."
+        yield _ours(f"map-{name}", "share of the map below", Range(0, 0.1), sentence)
+    low = "can reach a loss ten times as low as"
+    yield _ours("reach", "plu/tanh", Range(low=10), f"On the sine, tanh {low} PLU.")
+    yield _ours("reach", "relu/plu", Range(low=10), f"On the sine, PLU {low} ReLU.")
+    for activation, label in (("tanh", "tanh"), ("relu", "ReLU"), ("plu", "PLU"), ("plu_learned", "learned PLU")):
+        sentence = f"On the sine, second-order steps lead {label} to a lower loss than Adam's."
+        yield _ours("reach", f"{activation} adam/second-order", better, sentence)
+    sentence = "On CIFAR-10, ReLU overtakes PLU in training loss after the first 5,000 steps."
+    yield _ours("cifar10", "thousands of steps until relu is below plu", Range(low=5), sentence)
+    for steps in (20_000, 100_000):
+        sentence = f"On CIFAR-10, PLU's test accuracy after {steps:,} steps is at least ReLU's."
+        yield _ours("cifar10", f"accuracy plu - relu {steps}", Range(low=0), sentence)
+    for activation, label in (("plu", "PLU"), ("tanh", "tanh")):
+        sentence = f"An invertible {label} network of depth 32 returns its input to 0.001 in float32."
+        yield _ours("inverse", f"round trip {activation}", Range(high=1e-3), sentence)
+
+
+_SCALED = "with weights N(0, 1 / inputs)"
+_GRADIENTS = (
+    Claim("gradients-tanh", "depth", "fall tanh", Range(high=0.01)),
+    Claim("gradients-plu", "depth", "fall plu", Range(low=0.1)),
+    Claim("gradients-plu", "depth", "fall plu/tanh", Range(low=2), setting="compared with tanh"),
+)
+_CAPACITY = (
+    Claim("intro-many", "capacity", "relu 6x6 / plu 3x3", Range(low=1)),
+    Claim("intro-many", "capacity", "relu 4 layers / plu 2 layers", Range(low=1)),
+    Claim("remarks-shallow", "capacity", "ratio 2 layers / ratio 8 layers", Range(low=1)),
+)
+_TENSORFLOW = "with TensorFlow's form of Adam"
+_COMPOSITE = "without the compiled kernel"
+
+CLAIMS: tuple[Claim, ...] = (
+    *_CAPACITY,
+    *_set(_CAPACITY, "capacity-curve", "on the parametric curve"),
+    Claim("sine-floor", "reach", "best relu/plu", Range(low=1)),
+    Claim("sine-floor", "reach", "best relu/tanh", Range(low=1)),
+    *_SINE,
+    *_set(_SINE, "sine-tensorflow", _TENSORFLOW),
+    *_CURVE,
+    *_set(_CURVE, "parametric-period", "on one period"),
+    *_set(_CURVE, "parametric-tensorflow", _TENSORFLOW),
+    *_SURFACE,
+    Claim("surface-tanh", "surface", "train plu/tanh", Range(high=2), setting="in the training loss"),
+    Claim("surface-relu", "surface", "train relu/plu", Range(low=2), weaker=_HIGHER, setting="in the training loss"),
+    *_set(_SURFACE, "surface-tensorflow", _TENSORFLOW),
+    *_cifar(),
+    *_GRADIENTS,
+    *_set(_GRADIENTS, "depth-scaled", _SCALED),
+    *_dead(),
+    Claim("remarks-cost", "cost", "plu/relu", Range(high=2)),
+    Claim("remarks-cost", "cost", "plu/tanh", Range(high=1)),
+    Claim("remarks-cost", "cost", "composite/relu", Range(high=2), setting=_COMPOSITE),
+    Claim("remarks-cost", "cost", "composite/tanh", Range(high=1), setting=_COMPOSITE),
+    Claim("remarks-nonlinear", "frequency", "ratio k=4 / ratio k=1/4", Range(low=1)),
+    Claim("remarks-nonlinear", "frequency", "ratio k=1 / ratio k=1/4", Range(low=1), setting="from k = 1/4 to 1"),
+    *_own(),
+)
+"""All claims of the project. Those of other packages are an attribute of their experiments."""
+
+
+def verdict(claim: Claim, estimate: Estimate) -> str:
+    """Return the verdict on a claim by `RULE`."""
+    ends = estimate.low, estimate.high
+    if math.isnan(estimate.low) or math.isnan(estimate.high):
+        return UNDECIDED
+    if claim.claimed.holds(*ends):
+        return HOLDS
+    if claim.weaker and claim.weaker.range.holds(*ends):
+        return WEAKER
+    return REFUTED if estimate.high < claim.claimed.low or estimate.low > claim.claimed.high else UNDECIDED
 
 
 @dataclass(frozen=True)
-class Difference(Claim):
-    """A claim that two things differ, whose direction was not known before; see `RULE_OF_PAIRS`."""
+class Judged:
+    """A claim and what was measured.
+
+    Attributes:
+        claim: what must be true.
+        experiment: where it was measured; a variant has a name of its own.
+        words: the statistic in words.
+        estimate: its value and interval.
+        needed: the number of seeds that would decide an undecided claim; 0 if unknown, or if it is decided.
+    """
+
+    claim: Claim
+    experiment: str
+    words: str
+    estimate: Estimate
+    needed: int = 0
 
     @property
     def verdict(self) -> str:
-        """The verdict by `RULE_OF_PAIRS`."""
-        if math.isnan(self.low):
-            return UNDECIDED
-        return HOLDS if self.claimed.holds(self.low, self.high) else UNSEEN
+        """The verdict by `RULE`."""
+        return verdict(self.claim, self.estimate)
+
+    @property
+    def said(self) -> str:
+        """The verdict, with the words of a weaker form, or the number of seeds that would decide."""
+        if self.verdict == WEAKER and self.claim.weaker:
+            return f"{WEAKER}: {self.claim.weaker.words}"
+        return f"{UNDECIDED}; about {self.needed:,} seeds would decide" if self.needed else self.verdict
 
 
-def difference(noun: str, where: str, one: Named, other: Named, level: float) -> Difference:
-    """Return which of two, each with its name and its values of the noun, has lower ones, compared seed by seed."""
-    if median_interval(ratios(one[1], other[1]), level)[0] > 1:
-        one, other = other, one
-    column = ratios(one[1], other[1])
-    low, high = median_interval(column, level)
-    below = Range(high=math.nextafter(1, 0))
-    words = f"{{}} has a lower {noun} than {{}}" if below.holds(high) else f"{{}} and {{}} have different {noun}es"
-    sentence, statistic = f"{words.format(one[0], other[0])} on {where}.", f"median of {noun} {one[0]} / {other[0]}"
-    return Difference("", sentence, statistic, column.size, float(np.median(column)), low, high, below, below)
+def judge(experiments: Mapping[str, Experiment], results: Results) -> list[Judged]:
+    """Return all claims that the results can judge, in the order of the experiments, then of `CLAIMS`.
 
-
-def measure(
-    statement: str,
-    sentence: str,
-    statistic: str,
-    function: Statistic,
-    column: Column,
-    *,
-    claimed: Range,
-    weaker: Range | None = None,
-    setting: str = "",
-) -> Claim:
-    """Evaluate a claim: function(column) reduces seeds, the last axis, and is resampled.
-
-    Without a weaker range of its own, a claim has the claimed one.
+    A variant is not what the paper did: its claims are ours.
     """
-    value, (low, high) = float(function(column)), interval(function, column)
-    n = column.shape[-1]
-    return Claim(statement, sentence, statistic, n, value, low, high, claimed, weaker or claimed, setting)
+    found = []
+    for name, runs in results.items():
+        one = experiments[name]
+        statistics = {statistic.name: statistic for statistic in one.statistics(runs)}
+        for claim in claims_of(one):
+            if claim.statistic in statistics:
+                _, words, estimate = statistics[claim.statistic]
+                needed = seeds_needed(estimate, claim.claimed) if verdict(claim, estimate) == UNDECIDED else 0
+                found.append(Judged(_varied(claim, one.variant), name, words, estimate, needed))
+            elif claim in one.claims and runs.keys() >= {*one.activations}:
+                known = ", ".join(statistics) or "none"
+                raise UserError(
+                    f"{name} does not compute the statistic {claim.statistic!r} of its claim; it has {known}"
+                )
+    return found
 
 
-def measure_ratio(
-    statement: str, sentence: str, statistic: str, above: Column, below: Column, *bars: Range, setting: str = ""
-) -> Claim:
-    """Evaluate a claim on the median over seeds of above / below; `bars` are the claimed range and the weaker one."""
-    ranges = {"claimed": bars[0], "weaker": bars[-1]}
-    return measure(statement, sentence, statistic, median, ratios(above, below), **ranges, setting=setting)
+def claims_of(experiment: Experiment) -> list[Claim]:
+    """Return the claims on an experiment, or on the one that it is a variant of."""
+    base = experiment.name.partition("+")[0]
+    return [*(claim for claim in CLAIMS if claim.experiment == base), *experiment.claims]
 
 
-def interval(function: Statistic, column: Column) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of function(column), which reduces the last axis.
-
-    With fewer than five seeds its ends are NaN.
-    """
-    n = column.shape[-1]
-    if n < FEWEST:
-        return math.nan, math.nan
-    index = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
-    # order statistics, not interpolation: quantiles between two infinities would be NaN
-    low, high = np.quantile(function(column[..., index]), [0.025, 0.975], method="nearest")
-    return float(low), float(high)
+def _varied(claim: Claim, variant: str) -> Claim:
+    if not variant:
+        return claim
+    told = ", ".join(filter(None, (claim.setting, variant)))
+    return dataclasses.replace(claim, statement="", setting="", sentence=f"{claim.said.removesuffix('.')} ({told}).")
 
 
-def median_interval(column: Column, level: float) -> tuple[float, float]:
-    """Return the order statistics between which the median of the distribution lies with at least this confidence.
+@dataclass(frozen=True)
+class Ruling:
+    """A statement of the paper, its claims, the primary ones first, and the verdict; without claims, a theorem's."""
 
-    Exact for any distribution: a draw is below the median with probability 1/2. NaN if there are too few seeds.
+    key: str
+    claims: tuple[Judged, ...]
+    verdict: str
 
-    >>> median_interval(np.arange(6.0), 0.95), median_interval(np.arange(5.0), 0.95)
-    ((0.0, 5.0), (nan, nan))
-    """
-    n = column.size
-    whole = math.lgamma(n + 1) - n * math.log(2)
-    shares = (math.exp(whole - math.lgamma(k + 1) - math.lgamma(n - k + 1)) for k in range(n // 2))
-    outside = sum(2 * tail <= 1 - level for tail in accumulate(shares))  # values that may be left out on each side
-    if not outside:
-        return math.nan, math.nan
-    ordered = np.sort(column)
-    return float(ordered[outside - 1]), float(ordered[n - outside])
+    @property
+    def section(self) -> str:
+        """The section where the statement stands."""
+        return STATEMENTS[self.key].section
+
+    @property
+    def sentence(self) -> str:
+        """The statement."""
+        return STATEMENTS[self.key].sentence
+
+    @property
+    def theorem(self) -> bool:
+        """Whether it is checked rather than measured."""
+        return STATEMENTS[self.key].theorem
+
+    @property
+    def primary(self) -> list[Judged]:
+        """The claims that decide."""
+        return [one for one in self.claims if one.claim.primary]
+
+    @property
+    def said(self) -> str:
+        """The verdict and, after a "but", the settings in which other claims come to another one."""
+        own = [one.said for one in self.primary if one.verdict == self.verdict]
+        parts = []
+        for other in VERDICTS:
+            settings = dict.fromkeys(one.claim.setting for one in self.claims if one.verdict == other)
+            settings.pop("", None)  # of a primary claim
+            if settings and other not in (self.verdict, UNDECIDED):
+                parts.append(f"{other} {'; '.join(settings)}")
+        return (own[0] if own else self.verdict) + (f", but {', and '.join(parts)}" if parts else "")
 
 
-mean: Statistic = partial(np.mean, axis=-1)
-median: Statistic = partial(np.median, axis=-1)
-largest: Statistic = partial(np.max, axis=-1)
+def answers(judged: Iterable[Judged]) -> list[Ruling]:
+    """Return the verdicts on the paper's statements that have claims here, and on its theorems, in its order."""
+    groups: dict[str, list[Judged]] = {key: [] for key in STATEMENTS}
+    for one in sorted(judged, key=lambda one: not one.claim.primary):
+        if one.claim.statement:
+            groups[one.claim.statement].append(one)
+    if not any(groups.values()):
+        return []
+    measured = {key: tuple(group) for key, group in groups.items() if group or STATEMENTS[key].theorem}
+    return [Ruling(key, group, _decide(key, group)) for key, group in measured.items()]
 
 
-def ratios(above: Column, below: Column) -> Column:
-    """Return above / below seed by seed; losses that diverged count as the largest number."""
-    ends = np.finfo(np.float64)
-    above, below = (np.nan_to_num(one.astype(np.float64), nan=ends.max, posinf=ends.max) for one in (above, below))
-    with np.errstate(over="ignore"):
-        return np.asarray(above / np.maximum(below, ends.tiny))
+def _decide(key: str, group: tuple[Judged, ...]) -> str:
+    """Return the verdict on a statement: that of the worst of its primary claims, all of which must be there."""
+    if STATEMENTS[key].theorem:
+        return CHECKED if all(THEOREMS[key]()) else REFUTED
+    found = [one.verdict for one in group if one.claim.primary]
+    whole = len(found) == sum(claim.primary and claim.statement == key for claim in CLAIMS)
+    order = (REFUTED, UNDECIDED, WEAKER, HOLDS)
+    return min([*found, *([] if whole else [UNDECIDED])], key=order.index)
+
+
+def tally(found: Iterable[Ruling]) -> str:
+    """Count the verdicts on the paper's statements: "3 hold, 1 is refuted; 7 of 7 theorems checked"."""
+    found = list(found)
+    count = Counter(one.verdict for one in found if not one.theorem)
+    many = {HOLDS: "hold", WEAKER: "hold in a weaker form", REFUTED: "are refuted", UNDECIDED: "are undecided"}
+    single = {**dict(zip(VERDICTS, VERDICTS, strict=True)), REFUTED: "is refuted", UNDECIDED: "is undecided"}
+    parts = [f"{n} {(single if n == 1 else many)[key]}" for key in VERDICTS if (n := count[key])]
+    theorems = [one.verdict for one in found if one.theorem]
+    checked = f"{theorems.count(CHECKED)} of {len(theorems)} theorems checked" if theorems else ""
+    return "; ".join(part for part in (", ".join(parts), checked) if part)

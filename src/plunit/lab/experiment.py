@@ -7,24 +7,29 @@ import functools
 import importlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 
 from plunit.base.errors import UserError, load_plugins
 from plunit.base.fields import checked, known, parsed
+from plunit.ensemble.nonlinearities import title_of
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import SECTIONS, Claim
+from plunit.lab.intervals import Estimate, median, paired_ratios
 from plunit.programs.loading import is_fused
 
 if TYPE_CHECKING:
-    from plunit.lab.style import Picture
+    from plunit.lab.pictures import Picture
 
-__all__ = ["Experiment", "catalogue"]
+__all__ = ["Experiment", "Statistic", "catalogue"]
 
-_NAMES = ("fit", "reach", "depth", "cifar10", "inverse", "warp", "density", "compare")
+_NAMES = (
+    *("capacity", "sine", "parametric", "surface", "reach", "shape_map", "depth"),
+    *("cifar10", "inverse", "frequency", "cost", "compare"),
+)
 MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 
@@ -38,6 +43,14 @@ Results = dict[str, Runs]
 """Name of an experiment to its runs."""
 
 
+class Statistic(NamedTuple):
+    """What is measured: its name, which claims refer to, the same in words, and the estimate with its interval."""
+
+    name: str
+    words: str
+    estimate: Estimate
+
+
 @dataclasses.dataclass(frozen=True)
 class Experiment(ABC):
     """A question that many seeds answer. Subclass it to ask your own.
@@ -47,13 +60,14 @@ class Experiment(ABC):
     2. `compute(cell, scratch)` trains the seeds of one cell and returns its arrays, seeds on the last axis, with `seed`
        among them. It is a plain function of a module. This module and all that it imports from plunit are hashed into
        the name of every stored cell, so keep the rest apart. `scratch` is a path for checkpoints (see `lab.scratch`).
-    3. `rows` (or `columns` alone), `claims`, `figures` and `finding` read stored arrays and never train.
+    3. `rows` (or only `columns`), `statistics`, `figures` and `finding` read stored arrays and never train. Claims name
+       a statistic and the range in which it must lie; a verdict is made of them in `plunit.lab.claims`.
     4. A module with EXPERIMENTS = (YourExperiment("name", "Title", spec),) is named by an entry point of your package,
        in the group "plunit.experiments". Those of plunit have spec and `compute` in train/NAME.py, the rest in
        read/NAME.py, a name in `_NAMES`, and a small spec in tests/lab/conftest.py.
 
-    Seed s must give every activation the same start and the same batches: claims compare seed by seed. A claim of your
-    own has the statement "". One about a statement of the paper has a `setting`, unless it is the one that decides.
+    Seed s must give every activation the same start and the same batches: statistics compare seed by seed. A claim of
+    your own has the statement ""; one about a statement of the paper needs a `setting`.
 
     Attributes:
         name: on the command line and in tables.
@@ -63,6 +77,7 @@ class Experiment(ABC):
         variant: how the spec differs from the usual one; "" if it does not.
         activations: those run by default.
         choices: all it can be run with.
+        claims: those of an experiment of another package; plunit's own are in `plunit.lab.claims.CLAIMS`.
         columns: arrays [..., seeds] that `rows` writes; `axes` says what is before the seeds.
         seeds: the usual number.
         chunk: seeds of a cell.
@@ -82,6 +97,7 @@ class Experiment(ABC):
 
     activations: ClassVar[tuple[str, ...]]
     choices: ClassVar[Collection[str]]
+    claims: ClassVar[tuple[Claim, ...]] = ()
     columns: ClassVar[tuple[str, ...]] = ()
     seeds: ClassVar[int] = 1024
     chunk: ClassVar[int] = 256
@@ -117,9 +133,13 @@ class Experiment(ABC):
                     row = self.first_columns(activation, seed) | values
                     yield row | {key: column[i].item() for key, column in found.items()}
 
-    @abstractmethod
-    def claims(self, runs: Runs, results: Results) -> Iterable[Claim]:
-        """Return the claims that the runs can judge; `results` holds those of all experiments."""
+    def statistics(self, runs: Runs) -> Iterable[Statistic]:
+        """Return the statistics that can be computed from these runs; some activations may not be among them."""
+        return ()
+
+    def compared(self, runs: Runs) -> tuple[Runs, str]:
+        """Return the runs that are compared pair by pair, because nobody knows which is better, and by which array."""
+        return {}, ""
 
     @abstractmethod
     def figures(self, runs: Runs) -> Iterable[Picture]:
@@ -165,6 +185,13 @@ class Experiment(ABC):
         return {"experiment": self.name, "activation": activation, "seed": int(seed)}
 
 
+def ratio(runs: Runs, above: str, below: str, key: str, noun: str, prefix: str = "") -> Iterator[Statistic]:
+    """Yield the median of the ratio of two activations, seed by seed, if both were run; `noun` says what `key` is."""
+    if runs.keys() >= {above, below}:
+        words = f"median of {noun} {title_of(above)} / {title_of(below)}"
+        yield Statistic(f"{prefix}{above}/{below}", words, median(paired_ratios(runs[above], runs[below], key)))
+
+
 @functools.cache
 def catalogue() -> dict[str, Experiment]:
     """Return all experiments by name, in the order of the paper, then those of other packages."""
@@ -179,6 +206,9 @@ def catalogue() -> dict[str, Experiment]:
             if one.section not in SECTIONS:
                 own = ", ".join(filter(None, SECTIONS))
                 raise ValueError(f"{one.name} has section {one.section!r}; those of the paper are {own}, yours is ''")
+            for claim in one.claims:
+                if claim.experiment != one.name or claim.primary:
+                    raise ValueError(f"a claim of {one.name} must be on {one.name}, and on the paper only in a setting")
             found[one.name] = one
 
     load_plugins("plunit.experiments", add)

@@ -7,6 +7,7 @@ nothing, the folder's plan is the default.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +21,7 @@ from plunit.base.errors import UserError
 from plunit.base.fields import checked, known, made
 from plunit.base.files import write_atomically
 from plunit.base.ranges import Range
-from plunit.data.tables import read_table
+from plunit.data.tables import read_columns
 from plunit.lab.cell import Cell
 from plunit.lab.experiment import Changes, Experiment, catalogue, check_changes, parse_changes
 
@@ -48,11 +49,17 @@ class Part:
 
     def experiment(self) -> Experiment:
         """Return the experiment as it is run here."""
-        return catalogue()[self.base].varied(self.changes)
+        return self._listed[0]
 
     def cells(self) -> list[Cell]:
         """Return all cells of the part."""
-        return self.experiment().cells(self.activations, self.seeds, self.engine)
+        return self._listed[1]
+
+    @functools.cached_property
+    def _listed(self) -> tuple[Experiment, list[Cell]]:
+        """The experiment and its cells; a command asks for them several times."""
+        experiment = catalogue()[self.base].varied(self.changes)
+        return experiment, experiment.cells(self.activations, self.seeds, self.engine)
 
     def command(self) -> str:
         """Return the command that runs this part, without its folder."""
@@ -102,7 +109,7 @@ def for_table(table: Path, target: str, inputs: str, say: Callable[[str], object
     names = _names("input", inputs) if inputs else ()
     if not str(table).isprintable():
         raise UserError(f"{str(table)!r} has characters that cannot be printed; rename the file")
-    found = read_table(table, target, names, say)
+    found = read_columns(table, target, names, say)
     return {"path": str(table.resolve()), "sha256": found.sha256, "target": found.target, "inputs": found.inputs}
 
 
@@ -131,7 +138,7 @@ def merged(stored: Plan, wanted: Plan, say: Callable[[str], object]) -> Plan:
         old, new = stored[name], wanted[name]
         if dataclasses.replace(old, activations=()) == dataclasses.replace(new, activations=()):
             both = tuple(dict.fromkeys((*old.activations, *new.activations)))
-            result[name] = dataclasses.replace(new, activations=both)
+            result[name] = dataclasses.replace(new, activations=both) if both != new.activations else new
         else:
             say(f"{name}: the tables no longer show the results of `{old.command()}`; run it again to show them")
     return result
@@ -161,7 +168,7 @@ def load(folder: Path) -> Plan:
 
 def save(folder: Path, plan: Plan) -> None:
     """Write the plan."""
-    parts = {name: vars(part) for name, part in plan.items()}
+    parts = {name: dataclasses.asdict(part) for name, part in plan.items()}
     text = json.dumps({"plunit": plunit.__version__, "experiments": parts}, indent=2)
     write_atomically(folder / "run.json", text.encode())
 

@@ -29,10 +29,11 @@ from plunit.base.progress import bars
 from plunit.lab import plan, publishing, scratch, store
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment
+from plunit.lab.pairs import FEW, HIGHER, LOWER, SAME, Matrix
 from plunit.lab.plan import Plan
 from plunit.lab.store import locked, sweep
 from plunit.lab.story import Losses
-from plunit.lab.style import label, number
+from plunit.lab.summary import label, number
 
 PATIENCE = 5.0
 """Seconds in which a scheduler must answer."""
@@ -148,24 +149,29 @@ def execute(
         for group, executor in _executors(absent, workers, cluster):
             with executor as ready:
                 have |= _watched(folder, group, ready, console)
-    publish(folder, console, have)
+    publish(folder, console, whole, have)
 
 
-def publish(folder: Path, console: Console, have: Have | None = None) -> None:
-    """Write tables, figures and report of a folder; print the verdicts and, last, the path of the report."""
+def publish(folder: Path, console: Console, whole: Plan | None = None, have: Have | None = None) -> None:
+    """Write tables, figures and report of a folder; print the verdicts and, last, the path of the report.
+
+    After a run, its plan and its cells are given; otherwise they are read.
+    """
     _check_results(folder)
     with locked(folder, "report", console.print):
-        whole = plan.load(folder)
+        whole = plan.load(folder) if whole is None else whole
         results = store.collect(folder, whole, have or {}, console.print)
         if not results:
             raise UserError(f"{folder} has no finished experiment; `plunit reproduce` continues")
         with bars(console) as bar:
             track = partial(bar.track, description="figures")
-            tables, lines = publishing.write_report(folder, whole, results, track)
-    for noun, losses in tables.items():
+            shown = publishing.write_report(folder, whole, results, track)
+    for noun, losses in shown.losses.items():
         if losses:
             console.print(_loss_table(noun, losses))
-    for line in lines:
+    for matrix in shown.matrices.values():
+        console.print(_pair_table(matrix))
+    for line in shown.lines:
         console.print(line)
     console.print(f"report: {folder / 'report.html'}", markup=False)
 
@@ -285,4 +291,16 @@ def _loss_table(noun: str, losses: Losses) -> Table:
         shown.add_column(label(activation), justify="right")
     for name, row in losses.items():
         shown.add_row(name, *(number(row[activation][1]) if activation in row else "" for activation in activations))
+    return shown
+
+
+def _pair_table(matrix: Matrix) -> Table:
+    """Return the medians of the ratios of all pairs, with < or > where the row has the lower or the higher loss."""
+    marks = {LOWER: " <", HIGHER: " >", SAME: "  ", FEW: " ?"}
+    shown = Table(Column("loss of row / column", overflow="fold"), box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for column in matrix:
+        shown.add_column(label(column), justify="right")
+    for row, pairs in matrix.items():
+        cells = (pairs.get(column) for column in matrix)
+        shown.add_row(label(row), *(number(one.estimate.value) + marks[one.verdict] if one else "" for one in cells))
     return shown

@@ -1,6 +1,6 @@
-"""What a long cell needs while it is computed: one thread, and in `unfinished/` its progress and its checkpoint.
+"""What a long cell keeps in `unfinished/` while it is computed: its progress and its checkpoint.
 
-A checkpoint is one file, its content behind the checksum, replaced at once: a process that is killed at any moment
+A checkpoint is one file, its content after the checksum, replaced at once: a process that is killed at any moment
 leaves the last whole one.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,6 @@ import torch
 from plunit.base.files import write_atomically
 
 _DIGEST = hashlib.sha256().digest_size
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Run PyTorch's operations on one thread.
-
-    The tensors of small networks are too short to share. Two threads gain little on idle cores. If another process uses
-    one of the cores, each operation waits for it (measured: a hundred times slower).
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def write_progress(scratch: Path, done: float) -> None:

@@ -42,6 +42,14 @@ def read(folder: Path, cell: Cell) -> Arrays | None:
     path = path_of(folder, cell)
     if not path.exists():
         return None
+    about, arrays = read_file(path)
+    if about != json.loads(json.dumps(cell.describe())):
+        raise Damaged(f"{path} holds another cell's results")
+    return arrays
+
+
+def read_file(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Return the description of the cell that a file holds, see `Cell.describe`, and its arrays; or raise Damaged."""
     try:
         arrays = _arrays(path)
         checksum = str(arrays.pop("checksum"))
@@ -50,10 +58,8 @@ def read(folder: Path, cell: Cell) -> Arrays | None:
         raise Damaged(f"{path} cannot be read ({error})") from error
     if checksum != _checksum(arrays):
         raise Damaged(f"{path} does not match its checksum")
-    if about != json.loads(json.dumps(cell.describe())):
-        raise Damaged(f"{path} holds another cell's results")
     del arrays["about"]
-    return arrays
+    return about, arrays
 
 
 def read_all(folder: Path, cells: Iterable[Cell], say: Callable[[str], object]) -> dict[Cell, Arrays]:

@@ -1,12 +1,14 @@
 """A tiny data set in the format of CIFAR-10, in the place of the real one, and runs that no network made."""
 
+import dataclasses
+import json
 import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from plunit.data import cifar10
+from plunit.lab import cifar10_data as cifar10
 from plunit.lab.read import cifar10 as read
 
 write = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "record.py"))["write"]
@@ -39,9 +41,10 @@ def put_record(tmp_path, monkeypatch):
     stored = read.read
     monkeypatch.setattr(read, "read", lambda name: stored(name, tmp_path / "records"))
 
-    def put(name, runs):
+    def put(name, runs, **changes):
         curves = {activation: read.curve(arrays) for activation, arrays in runs.items()}
-        write(tmp_path / "records" / name, curves, {})
+        spec = json.loads(json.dumps({**dataclasses.asdict(read.Cifar10Spec()), **changes}))
+        write(tmp_path / "records" / name, curves, {"spec": spec})
 
     return put
 

@@ -1,4 +1,4 @@
-"""Claims, finding, rows and figure: each from this run or from the stored record that says more."""
+"""Statistics, finding, rows and figure: each from this run or from the stored record that says more."""
 
 import csv
 import dataclasses
@@ -6,14 +6,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from plunit.lab.claims import interval, median
+from plunit.base.errors import UserError
+from plunit.lab.claims import answers, judge
+from plunit.lab.intervals import Estimate
 from plunit.lab.publishing import write_tables
-from plunit.lab.read import cifar10 as read
-from plunit.lab.read.cifar10 import EXPERIMENTS, Evidence, LossCurves, _best, crossing
+from plunit.lab.read.cifar10 import EXPERIMENTS, Evidence, _best
+from plunit.lab.read.cifar10_curves import LossCurves, crossing
 
 USUAL, MATCHED = EXPERIMENTS
-FITS = ("sine", "parametric", "surface")
-FIT = {name: {"final_loss": np.full(8, value)} for name, value in (("relu", 3.0), ("plu", 1.0))}
 ACTIVATIONS = USUAL.activations
 
 
@@ -48,130 +48,132 @@ def ratio(runs, above, below, window):
     return np.median(runs[above]["loss"][window].mean(0) / runs[below]["loss"][window].mean(0))
 
 
-def test_claims_are_ratios_of_losses(cifar10, runs):
-    windows = {f"loss after {step:,} steps": slice(step - 50, step) for step in (100, 500, 1000)}
-    windows["area under the curve of 1,000 steps"] = slice(0, 1000)
-    expected = {}
-    for title, name in (("tanh", "tanh"), ("PLU", "plu")):
-        for what, window in windows.items():
-            sentence = f"On CIFAR-10, {title} trains faster than ReLU: {what}."
-            expected[sentence] = "cifar-faster", ratio(runs, "relu", name, window), ">= 1"
-    for step in (100, 500):
-        sentence = f"On CIFAR-10, the identity does well in the first steps: no worse than ReLU after {step}."
-        expected[sentence] = "cifar-identity", ratio(runs, "identity", "relu", slice(step - 50, step)), "<= 1"
-    ahead = np.median(runs["plu"]["test_accuracy"][-1] - runs["relu"]["test_accuracy"][-1])
-    sentence = "PLU's test accuracy on CIFAR-10 is at least that of ReLU after 1,000 steps."
-    expected[sentence] = "", 100 * ahead, ">= 0"
-    claims = list(cifar10.claims(runs, {}))
-    found = {claim.sentence: (claim.statement, pytest.approx(claim.value), str(claim.claimed)) for claim in claims}
-    assert found == expected
-    assert all(claim.statistic.endswith(", this run of 1,000 steps, 2 seeds") for claim in claims)
-    assert {(claim.n, claim.verdict) for claim in claims} == {(2, "cannot be decided")}
+def statistics(experiment, runs):
+    return {one.name: one for one in experiment.statistics(runs)}
 
 
-def favourable(claims):
-    return [claim for claim in claims if claim.statement == "cifar-favourable"]
-
-
-def test_more_favourable_than_the_fits_is_judged_against_the_interval_of_their_smallest_ratio(cifar10, longer, put):
-    put("seeds", longer)
-    spread = np.linspace(2, 4, 41)
-    ones = {"final_loss": np.ones(41)}
-    fits = {name: {"relu": {"final_loss": 2 * spread}, "plu": ones} for name in ("sine", "surface")}
-    for seeds, n in ((41, 5), (4, 4)):
-        few = {"relu": {"final_loss": spread[:seeds]}, "plu": {"final_loss": np.ones(seeds)}}
-        (claim,) = favourable(cifar10.claims({}, fits | {"parametric": few}))
-        assert claim.value == pytest.approx(ratio(longer, "relu", "plu", slice(-50, None)), rel=1e-4)
-        assert (claim.n, claim.verdict == "cannot be decided") == (n, seeds == 4)
-        assert claim.weaker.high == np.median(spread[:seeds])
-        low, _ = interval(median, spread[:seeds])
-        assert claim.claimed.high == (low if n == 5 else claim.weaker.high)
-        assert "final losses on parametric, measured too: " in claim.statistic
-    assert favourable(cifar10.claims({}, fits | {"parametric": {"relu": ones}})) == []
-
-
-def test_what_the_paper_says_of_the_whole_run_is_decided_at_its_number_of_steps(cifar10, runs, longer, longest, put):
-    put("seeds", longer)
-    short = list(cifar10.claims(runs, {}))
-    assert {claim.statement for claim in short if claim.primary} == {"cifar-identity"}
-    put("full", longest)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(read, "_FULL", 12_000)
-        claims = list(dataclasses.replace(USUAL).claims(runs, dict.fromkeys(FITS, FIT)))
-    found = {claim.statement: claim for claim in claims if claim.primary}
-    assert found.keys() == {"cifar-faster", "cifar-identity", "cifar-favourable"}
-    assert found["cifar-faster"].value == pytest.approx(ratio(longest, "relu", "plu", slice(0, 12_000)), rel=1e-4)
-    assert found["cifar-favourable"].value == pytest.approx(ratio(longest, "relu", "plu", slice(-50, None)), rel=1e-4)
-    assert found["cifar-identity"].sentence.endswith("no worse than ReLU after 100.")
-    matched = dataclasses.replace(MATCHED).claims(longer, {})
-    assert {claim.setting.endswith("from gain-matched weights") for claim in matched if claim.statement} == {True}
-
-
-def test_a_loss_at_the_end_of_a_long_run_is_judged_too(cifar10, made):
-    runs = {activation: made(activation, 6000, 5) for activation in ACTIVATIONS}
-    ends = [claim for claim in cifar10.claims(runs, {}) if claim.setting.endswith("in the loss after 6,000 steps")]
-    assert [claim.statement for claim in ends] == ["cifar-faster"] * 2
-    assert ends[1].value == pytest.approx(ratio(runs, "relu", "plu", slice(5950, 6000)))
-
-
-def test_claims_are_judged_on_the_record_of_most_seeds_that_is_long_enough(runs, longer, longest, put):
-    put("seeds", longer)
-    claims = {claim.sentence: claim for claim in dataclasses.replace(USUAL).claims(runs, {})}
-    assert {claim.n for claim in claims.values()} == {5}
-    assert all(claim.statistic.endswith(", the stored run of 2,000 steps, 5 seeds") for claim in claims.values())
-    assert all(claim.low <= claim.value <= claim.high for claim in claims.values())
-    after = claims["On CIFAR-10, PLU trains faster than ReLU: loss after 500 steps."]
-    assert after.value == pytest.approx(ratio(longer, "relu", "plu", slice(450, 500)), rel=1e-4)
-    area = claims["On CIFAR-10, tanh trains faster than ReLU: area under the curve of 2,000 steps."]
-    assert area.value == pytest.approx(ratio(longer, "relu", "tanh", slice(0, 2000)), rel=1e-4)
-    put("full", longest)
-    claims = {claim.sentence: claim for claim in dataclasses.replace(USUAL).claims(runs, {})}
-    faster = "On CIFAR-10, {} trains faster than ReLU: {}."
-    late = ("loss after 5,000 steps", *(f"area under the curve of {steps} steps" for steps in ("5,000", "12,000")))
-    assert {sentence for sentence, claim in claims.items() if claim.n == 1} == {
-        *(faster.format(name, what) for name in ("tanh", "PLU") for what in late),
-        "On CIFAR-10, ReLU overtakes PLU in training loss after the first 5,000 steps.",
-        "PLU's test accuracy on CIFAR-10 is at least that of ReLU after 12,000 steps.",
+def test_statistics_are_ratios_of_losses(cifar10, runs):
+    expected = {
+        f"loss {above}/{below} {step}": ratio(runs, above, below, slice(step - 50, step))
+        for step in (100, 500, 1000)
+        for above, below in (("relu", "plu"), ("relu", "tanh"), ("identity", "relu"))
     }
-    assert {claim.n for claim in claims.values()} == {1, 5}
-    settings = [claims[faster.format(name, late[2])].setting for name in ("tanh", "PLU")]
-    assert settings == ["for tanh, over 12,000 steps", "over 12,000 steps"]
-    area = claims[faster.format("PLU", late[1])]
-    assert area.value == pytest.approx(ratio(longest, "relu", "plu", slice(0, 5000)), rel=1e-4)
+    found = statistics(cifar10, runs)
+    assert {name: one.estimate.value for name, one in found.items()} == pytest.approx(expected)
+    assert all(one.words.endswith(", this run of 1,000 steps, 2 seeds") for one in found.values())
+    assert {(one.estimate.n, np.isnan(one.estimate.low)) for one in found.values()} == {(2, True)}
 
 
-def test_relu_overtakes_at_the_thousand_from_which_it_stays_below(cifar10, made):
-    runs = {activation: made(activation, 12_000, 5) for activation in ACTIVATIONS}
-    starts = np.array([7000, 7000, 9000, 11_000, 12_000])  # the last one is never ahead
-    step = np.arange(12_000)[:, None]
-    runs["plu"]["loss"] = np.ones((12_000, 5))
+def test_a_long_run_has_areas_accuracies_and_the_step_at_which_relu_overtakes(cifar10, made):
+    runs = {activation: made(activation, 20_000, 6) for activation in ACTIVATIONS}
+    found = {name: one.estimate.value for name, one in statistics(cifar10, runs).items()}
+    ahead = 100 * np.median(runs["plu"]["test_accuracy"][-1] - runs["relu"]["test_accuracy"][-1])
+    expected = {
+        "area relu/plu 5000": ratio(runs, "relu", "plu", slice(0, 5000)),
+        "area relu/tanh 20000": ratio(runs, "relu", "tanh", slice(0, 20_000)),
+        "loss relu/plu 20000": ratio(runs, "relu", "plu", slice(19_950, 20_000)),
+        "accuracy plu - relu 20000": ahead,
+    }
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    starts = np.array([7000, 7000, 9000, 9000, 11_000, 20_000])  # the last one is never ahead
+    step = np.arange(20_000)[:, None]
+    runs["plu"]["loss"] = np.ones((20_000, 6))
     runs["relu"]["loss"] = np.where((step >= starts) | (step // 1000 == 3), 0.5, 2.0)
-    (claim,) = [claim for claim in cifar10.claims(runs, {}) if "overtakes" in claim.sentence]
-    assert (claim.n, claim.value) == (5, 9)
-    assert str(claim.claimed) == "5 to 12"
+    overtakes = statistics(cifar10, runs)["thousands of steps until relu is below plu"].estimate
+    assert overtakes == Estimate(9, 7, np.inf, 6)
 
 
-def test_only_runs_with_all_activations_of_the_paper_are_judged(cifar10, runs):
-    assert list(cifar10.claims({}, {})) == []
-    assert list(cifar10.claims({"plu": runs["plu"], "relu": runs["relu"]}, {})) == []
+def test_statistics_come_from_the_record_of_most_seeds_that_is_long_enough(runs, longer, longest, put):
+    put("seeds", longer)
+    found = statistics(dataclasses.replace(USUAL), runs)
+    assert {one.estimate.n for one in found.values()} == {5}
+    assert all(one.words.endswith(", the stored run of 2,000 steps, 5 seeds") for one in found.values())
+    expected = ratio(longer, "relu", "plu", slice(450, 500))
+    assert found["loss relu/plu 500"].estimate.value == pytest.approx(expected, rel=1e-4)
+    put("full", longest)
+    found = statistics(dataclasses.replace(USUAL), runs)
+    assert {name.rpartition(" ")[2] for name, one in found.items() if one.estimate.n == 1} == {"5000"}
+    expected = ratio(longest, "relu", "plu", slice(0, 5000))
+    assert found["area relu/plu 5000"].estimate.value == pytest.approx(expected, rel=1e-4)
+
+
+def test_only_seeds_that_both_activations_have_are_paired(cifar10, made):
+    runs = {activation: made(activation, 1000, 8) for activation in ACTIVATIONS}
+    fewer = {**runs, "plu": {key: array[..., 2:] for key, array in runs["plu"].items()}}
+    both = {name: {key: array[..., 2:] for key, array in arrays.items()} for name, arrays in runs.items()}
+    found = statistics(cifar10, fewer)["loss relu/plu 100"].estimate
+    assert (found.value, found.n) == (ratio(both, "relu", "plu", slice(50, 100)), 6)
+
+
+def test_only_runs_with_all_activations_of_the_paper_are_compared(cifar10, runs):
+    assert statistics(cifar10, {}) == {}
+    assert statistics(cifar10, {"plu": runs["plu"], "relu": runs["relu"]}) == {}
     assert cifar10.finding({"plu": runs["plu"]}) == ""
-    more = {**runs, "gelu": runs["tanh"]}
-    assert list(cifar10.claims(more, {})) == list(cifar10.claims(runs, {}))
+    assert statistics(cifar10, {**runs, "gelu": runs["tanh"]}) == statistics(cifar10, runs)
+
+
+@pytest.mark.parametrize("change", [{"lr": 0.01}, {"init": "gain"}, {"early": (7,)}], ids=str)
+def test_a_record_with_another_spec_is_refused(cifar10, runs, longer, put, change):
+    put("seeds", longer, **change)
+    (field,) = change
+    with pytest.raises(UserError, match=f"the record 'seeds' of cifar10 was made with {field} = "):
+        cifar10.finding(runs)
+
+
+def test_a_record_may_have_other_steps_and_counts_once_it_has_all_activations(runs, longer, put):
+    unfinished = {name: arrays for name, arrays in longer.items() if name != "identity"}
+    put("seeds", unfinished, steps=2000)
+    assert {one.estimate.n for one in statistics(dataclasses.replace(USUAL), runs).values()} == {2}
+    put("seeds", longer, steps=2000)
+    assert {one.estimate.n for one in statistics(dataclasses.replace(USUAL), runs).values()} == {5}
+
+
+def test_only_seeds_that_all_activations_of_a_record_have_are_compared(runs, longer, put):
+    fewer = {key: array[..., [0, 3, 4]] for key, array in longer["tanh"].items()}
+    put("seeds", {**longer, "tanh": fewer})
+    found = statistics(dataclasses.replace(USUAL), runs)
+    assert {one.estimate.n for one in found.values()} == {3}
+    assert all(one.words.endswith(", the stored run of 2,000 steps, 3 seeds") for one in found.values())
+    both = {name: {key: array[..., [0, 3, 4]] for key, array in arrays.items()} for name, arrays in longer.items()}
+    expected = ratio(both, "relu", "plu", slice(450, 500))
+    assert found["loss relu/plu 500"].estimate.value == pytest.approx(expected, rel=1e-4)
 
 
 def test_records_are_those_of_the_usual_spec(runs, longer, put):
     put("seeds", longer)
-    varied = USUAL.varied({"lr": 0.01})
-    assert {claim.n for claim in varied.claims(runs, {})} == {2}
-    assert {claim.n for claim in dataclasses.replace(MATCHED).claims(runs, {})} == {2}
+    for other in (USUAL.varied({"lr": 0.01}), dataclasses.replace(MATCHED)):
+        assert {one.estimate.n for one in statistics(other, runs).values()} == {2}
 
 
-@pytest.mark.parametrize(("step", "best"), [(1, (20, 5)), (20, (20, 5)), (21, (40, 2)), (40, (40, 2)), (41, (60, 1))])
-def test_the_run_of_most_seeds_that_reaches_the_step_is_the_best(step, best):
+@pytest.mark.parametrize(
+    ("factor", "verdicts"),
+    [
+        (1.5, {"cifar-faster": "holds", "cifar-favourable": "holds", "cifar-identity": "refuted"}),
+        (0.5, {"cifar-faster": "refuted", "cifar-favourable": "holds", "cifar-identity": "refuted"}),
+        (3.0, {"cifar-faster": "holds", "cifar-favourable": "refuted", "cifar-identity": "holds"}),
+    ],
+)
+def test_section_5_is_decided_by_both_activations_at_the_paper_s_number_of_steps(cifar10, factor, verdicts):
+    """ReLU's loss is this many times that of tanh and PLU, and the identity's twice; if tanh ties, PLU decides."""
+    seeds = np.linspace(1, 1.1, 6)
+    tests = {"test_step": np.full((1, 6), 100_000), "test_loss": np.ones((1, 6)), "test_accuracy": np.ones((1, 6))}
+    factors = {"tanh": 1.0, "relu": factor, "plu": 1.0, "identity": 2.0}
+    runs = {
+        name: {"seed": np.arange(6), "loss": np.full((100_000, 1), scale) * seeds, **tests}
+        for name, scale in factors.items()
+    }
+    found = {one.key: one.verdict for one in answers(judge({"cifar10": cifar10}, {"cifar10": runs}))}
+    assert found.items() >= verdicts.items()
+    slow = {**runs, "tanh": {**runs["tanh"], "loss": 2 * runs["relu"]["loss"]}}
+    found = {one.key: one.verdict for one in answers(judge({"cifar10": cifar10}, {"cifar10": slow}))}
+    assert found["cifar-faster"] == "refuted"
+
+
+def test_the_longest_of_the_runs_with_most_seeds_is_the_best():
     sizes = (50, 1), (10, 5), (30, 2), (60, 1), (20, 5), (40, 2), (19, 4)
-    curves = [LossCurves(1, np.ones(size), *[np.ones((1, size[1]))] * 3) for size in sizes]
-    found = _best([Evidence("", {"relu": one, "plu": one}) for one in curves], step)
-    assert (found.steps, found.seeds) == best
+    curves = [LossCurves(np.arange(size[1]), 1, np.ones(size), *[np.ones((1, size[1]))] * 3) for size in sizes]
+    found = _best([Evidence("", {"relu": one, "plu": one}) for one in curves])
+    assert (found.steps, found.seeds) == (20, 5)
     both = Evidence("", {"relu": curves[1], "plu": curves[2]})  # as long and wide as its least activation
     assert (both.steps, both.seeds) == (10, 2)
 
@@ -243,7 +245,7 @@ def test_rows_state_losses_and_accuracy_and_a_table_the_time(cifar10, runs, tmp_
         "test_loss": runs["plu"]["test_loss"][-1, 1],
         "test_accuracy": runs["plu"]["test_accuracy"][-1, 1],
     }
-    write_tables(tmp_path, {"cifar10": cifar10}, {"cifar10": runs}, [])
+    write_tables(tmp_path, {"cifar10": cifar10}, {"cifar10": runs}, [], {})
     with (tmp_path / "timings.csv").open() as file:
         times = list(csv.DictReader(file))
     assert times[5] == {"experiment": "cifar10", "activation": "plu", "seed": "1", "seconds": "2.0"}

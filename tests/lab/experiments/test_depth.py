@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from plunit.lab.cell import Cell
+from plunit.lab.claims import judge
 from plunit.lab.read.depth import EXPERIMENTS
 from plunit.lab.train.depth import compute
 
@@ -59,14 +60,14 @@ def falling(**factors):
     ("tanh", "plu", "verdicts"),
     [
         (1e-6, 1.0, ["holds", "holds", "holds"]),
-        (1.0, 1e-6, ["does not hold", "does not hold", "does not hold"]),
-        (1e-6, 1e-6, ["holds", "does not hold", "holds weakly"]),
+        (1.0, 1e-6, ["refuted", "refuted", "refuted"]),
+        (1e-6, 1e-6, ["holds", "refuted", "refuted"]),
     ],
 )
 def test_verdicts_follow_the_gradients(tanh, plu, verdicts):
-    claims = list(DEPTH.claims(falling(tanh=tanh, plu=plu), {}))
-    assert [claim.verdict for claim in claims] == verdicts
-    assert [claim.statement for claim in claims] == ["gradients-tanh", "gradients-plu", "gradients-plu"]
+    judged = judge({"depth": DEPTH}, {"depth": falling(tanh=tanh, plu=plu)})
+    assert [one.verdict for one in judged] == verdicts
+    assert [one.claim.statement for one in judged] == ["gradients-tanh", "gradients-plu", "gradients-plu"]
 
 
 def random_runs(*activations):
@@ -74,15 +75,16 @@ def random_runs(*activations):
     return {name: {"seed": np.arange(7), "gradient_norm": draw(size=(6, 7))} for name in activations}
 
 
-def test_claims_compare_the_last_depth_with_the_first():
+def test_statistics_compare_the_last_depth_with_the_first():
     runs = random_runs("relu", "plu", "tanh")
-    plu, tanh = (runs[name]["gradient_norm"][5] / runs[name]["gradient_norm"][0] for name in ("plu", "tanh"))
-    expected = [np.sort(column)[3] for column in (tanh, plu, plu / tanh)]
-    claims = list(DEPTH.claims(runs, {}))
-    assert [claim.value for claim in claims] == pytest.approx(expected)
-    assert all("with weights N(0, 1)." in claim.sentence for claim in claims)
-    assert all("depth 64 / depth 2" in claim.statistic for claim in claims)
-    assert list(DEPTH.claims(random_runs("relu", "plu"), {})) == []
+    falls = {name: arrays["gradient_norm"][5] / arrays["gradient_norm"][0] for name, arrays in runs.items()}
+    expected = {f"fall {name}": np.sort(fall)[3] for name, fall in falls.items()}
+    expected["fall plu/tanh"] = np.sort(falls["plu"] / falls["tanh"])[3]
+    found = {one.name: one for one in DEPTH.statistics(runs)}
+    assert {name: one.estimate.value for name, one in found.items()} == pytest.approx(expected)
+    assert all("depth 64 / depth 2" in one.words for one in found.values())
+    assert "with weights N(0, 1)" in DEPTH.finding(runs)
+    assert [one.name for one in DEPTH.statistics(random_runs("relu", "plu"))] == ["fall relu", "fall plu"]
 
 
 def test_the_figure_draws_medians_and_zeros_at_its_floor():

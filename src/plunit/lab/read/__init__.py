@@ -1,4 +1,5 @@
-"""The parts of experiments that read: stored arrays become rows, claims and figures; nothing trains here.
+"""The parts of experiments that read: stored arrays become rows, statistics and figures; nothing trains here.
 
-A file for each experiment of `plunit.lab.train`, with its `EXPERIMENTS` at the end. Start with `depth.py`, a short one.
+A file for each experiment, with its `EXPERIMENTS` at the end; `fit.py` has what `sine.py`, `parametric.py` and
+`surface.py` share. Start with `depth.py`, a short one.
 """

@@ -1,125 +1,46 @@
-"""CIFAR-10: rows, claims and curves of training loss and test accuracy, from a run or the stored records.
-
-Records are long runs, small enough for the package (`lab/records`); `tools/record.py` writes them.
-"""
+"""CIFAR-10: rows, statistics and figures, from a run or the stored records."""
 
 from __future__ import annotations
 
-import csv
-import dataclasses
-import itertools
 import json
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 
-from plunit.base.ranges import Range
-from plunit.data import fetch
-from plunit.lab.cell import Arrays
-from plunit.lab.claims import Claim, Column, interval, measure, measure_ratio, median, ratios
-from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, label, listed, look
+from plunit.lab import cifar10_fetch
+from plunit.lab.experiment import Experiment, Runs, Statistic
+from plunit.lab.intervals import Column, median, ratios
+from plunit.lab.pictures import Picture
+from plunit.lab.read.cifar10_curves import (
+    WINDOW,
+    Curves,
+    LossCurves,
+    check_spec,
+    crossing,
+    curve,
+    draw,
+    keep_common_seeds,
+    read,
+)
+from plunit.lab.summary import label, listed
 from plunit.lab.train import cifar10 as run
 from plunit.lab.train.cifar10 import Cifar10Spec
 
-RECORDS = Path(__file__).parents[1] / "records"
-WINDOW = 50
-Bars = tuple[Range, Range]
+_STEPS = (100, 500, 1000, 5000, 20_000, 100_000)
+"""Steps at which losses are compared ..."""
 
-_STEPS = (100, 500, 1000, 5000)
-_FULL = Cifar10Spec.steps
-"""The paper's number of steps: what it says of the whole run is decided there, and nowhere else."""
+_AREAS, _LATE = 5000, 20_000
+"""... and from which areas, and test accuracies, are compared too."""
 
-_FITS = ("sine", "parametric", "surface")
 _CROSSING = 1000  # steps over which losses are averaged to see one curve cross another
 
 
-@dataclass(frozen=True)
-class LossCurves:
-    """What is kept of the runs of one activation, seeds on the last axis.
-
-    Attributes:
-        window: steps in a window.
-        loss: mean training loss of each window [windows, seeds].
-        test_step: steps after which the test set was evaluated [tests].
-        test_loss: mean cross-entropy then [tests, seeds].
-        test_accuracy: share of right answers then [tests, seeds].
-    """
-
-    window: int
-    loss: Column
-    test_step: Column
-    test_loss: Column
-    test_accuracy: Column
-
-    @property
-    def steps(self) -> int:
-        """Number of steps in all windows."""
-        return self.window * len(self.loss)
-
-    @property
-    def seeds(self) -> int:
-        """Number of seeds."""
-        return int(self.loss.shape[1])
-
-    def at(self, step: int) -> Column:
-        """Return the mean loss of the window that ends at a step [seeds]."""
-        loss: Column = self.loss[step // self.window - 1]
-        return loss
-
-    def area(self, step: int) -> Column:
-        """Return the mean loss of all steps up to one: the area under the curve, divided by its length [seeds]."""
-        area: Column = np.mean(self.loss[: step // self.window], axis=0)
-        return area
-
-    def smoothed(self, steps: int) -> Column:
-        """Return the mean loss of each `steps` steps [groups, seeds]; an incomplete last group is left out."""
-        width = max(steps // self.window, 1)
-        count = len(self.loss) // width
-        loss: Column = self.loss[: count * width].reshape(count, width, -1).mean(1)
-        return loss
-
-
-Curves = dict[str, LossCurves]
-
-
-def curve(arrays: Arrays, window: int = WINDOW) -> LossCurves:
-    """Reduce the arrays of `compute` to a curve; steps beyond the last whole window are left out."""
-    window = min(window, len(arrays["loss"]))
-    count = len(arrays["loss"]) // window
-    loss = arrays["loss"][: count * window].astype(np.float64).reshape(count, window, -1).mean(1)
-    return LossCurves(window, loss, arrays["test_step"][:, 0], arrays["test_loss"], arrays["test_accuracy"])
-
-
-def read(name: str, folder: Path = RECORDS) -> Curves:
-    """Return the curves of a stored record by activation; {} if there is no such record."""
-    place, curves = folder / name, {}
-    if not (place / "record.json").exists():
-        return {}
-    about = json.loads((place / "record.json").read_text())
-    losses, tests = (
-        list(csv.DictReader((place / file).read_text().splitlines())) for file in ("losses.csv", "tests.csv")
-    )
-
-    def column(rows: list[dict[str, str]], key: str, activation: str, seeds: int) -> Column:
-        return np.array([float(row[key]) for row in rows if row["activation"] == activation]).reshape(seeds, -1).T
-
-    for one in about["seeds"].items():
-        step = column(tests, "step", *one)[:, 0].astype(int)
-        kept = column(losses, "loss", *one), step, column(tests, "loss", *one), column(tests, "accuracy", *one)
-        curves[one[0]] = LossCurves(about["window"], *kept)
-    return curves
-
-
 class Evidence(NamedTuple):
-    """The curves of one run."""
+    """The curves of one run; all activations have the same seeds."""
 
     what: str
     curves: Curves
@@ -134,6 +55,10 @@ class Evidence(NamedTuple):
         """Number of seeds."""
         return min(found.seeds for found in self.curves.values())
 
+    def both(self, one: str, other: str, value: Callable[[LossCurves], Column]) -> tuple[Column, Column]:
+        """Return a value of the curves of two activations."""
+        return value(self.curves[one]), value(self.curves[other])
+
     @property
     def where(self) -> str:
         """What run it is, with its length and its seeds."""
@@ -142,23 +67,28 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Cifar10Experiment(Experiment):
-    """The paper's convolutional network; `start` says how its weights start, `records` what is stored of it."""
+    """The paper's convolutional network; `records` names what is stored of it."""
 
-    start: str = ""
     records: tuple[str, ...] = ()
 
     activations = ("tanh", "relu", "plu", "identity")
     choices = run.CHOICES
     compute = staticmethod(run.compute)
-    prepare = staticmethod(fetch.prepare)
+    prepare = staticmethod(cifar10_fetch.prepare)
     seeds = chunk = 1
     short = 500
 
     @cached_property
     def stored(self) -> list[Evidence]:
-        """The stored records; they belong to the usual spec only."""
-        found = map(read, () if self.variant else self.records)
-        return [Evidence("the stored run", curves) for curves in found if curves]
+        """The stored records, which belong to the usual spec only, with the seeds that all activations have."""
+        found = []
+        for name in () if self.variant else self.records:
+            about, curves = read(name)
+            if about:
+                wanted = {**json.loads(json.dumps(asdict(self.spec))), "steps": about["spec"]["steps"]}
+                check_spec(f"the record {name!r} of {self.name}", about["spec"], wanted)
+                found += self._paired("the stored run", curves)
+        return found
 
     def rows(self, runs: Runs) -> Iterator[dict[str, Any]]:
         """Yield one row for each activation and seed."""
@@ -174,81 +104,25 @@ class Cifar10Experiment(Experiment):
 
     def evidence(self, runs: Runs) -> list[Evidence]:
         """Return all runs with the paper's activations: this one and the stored ones."""
-        this = {name: curve(runs[name]) for name in self.activations if name in runs}
-        return ([Evidence("this run", this)] if len(this) == len(self.activations) else []) + self.stored
+        this = {name: curve(arrays) for name, arrays in runs.items() if name in self.activations}
+        return self._paired("this run", this) + self.stored
 
-    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
-        """Yield the claims, each judged on the run of most seeds that reaches its step."""
+    def _paired(self, what: str, curves: Curves) -> list[Evidence]:
+        """Return the seeds that all activations of the paper have, as evidence; none if there are none."""
+        common = keep_common_seeds({name: curves[name] for name in self.activations if name in curves})
+        return [Evidence(what, common)] if len(common) == len(self.activations) else []
+
+    def statistics(self, runs: Runs) -> Iterator[Statistic]:
+        """Yield losses, areas and accuracies at several steps, each from the run of most seeds that is long enough."""
         known = self.evidence(runs)
-        if not known:
-            return
-        most, longest = _best(known).steps, max(one.steps for one in known)
-        best = {step: _best(known, step) for step in sorted({*_STEPS, most, longest}) if step <= longest}
-        yield from self._faster(best, most)
-        for step in (100, 500):
-            if step in best:
-                sentence = f"the identity does well in the first steps: no worse than ReLU after {step}."
-                bars, setting = (Range(high=1), Range(high=1.05)), "" if step == 100 else f"after {step} steps"
-                yield self._loss("cifar-identity", sentence, ("identity", "relu"), step, best[step], bars, setting)
-        if all(results.get(fit, {}).keys() >= {"relu", "plu"} for fit in _FITS):
-            yield from (self._favourable(step, best[step], results) for step in sorted({most, longest}))
-        yield from self._late(_best(known, min(20_000, longest)))
-
-    def _faster(self, best: dict[int, Evidence], most: int) -> Iterator[Claim]:
-        """Yield claims on losses and areas; what decides is PLU's area over the paper's number of steps."""
-        bars = Range(low=1), Range(low=0.98)
-        for activation in ("tanh", "plu"):
-            sentence, whose = f"{label(activation)} trains faster than ReLU:", f"for {label(activation)}, "
-            whose = "" if activation == "plu" else whose
-            for step, one in best.items():
-                if step in _STEPS or _STEPS[-1] < step == most:
-                    said, setting = f"{sentence} loss after {step:,} steps.", f"{whose}in the loss after {step:,} steps"
-                    yield self._loss("cifar-faster", said, ("relu", activation), step, one, bars, setting)
-            for step in sorted({min(_STEPS[-1], max(best)), most, max(best)}):
-                said = f"{sentence} area under the curve of {step:,} steps."
-                what = f"area of ReLU / {label(activation)}, {step:,} steps"
-                columns = [best[step].curves[name].area(step) for name in ("relu", activation)]
-                setting = "" if activation == "plu" and step == _FULL else f"{whose}over {step:,} steps"
-                yield self._ratio("cifar-faster", said, what, columns, best[step], bars, setting)
-
-    def _late(self, one: Evidence) -> Iterator[Claim]:
-        """Yield our claims about the end of a run: when ReLU overtakes, and test accuracy."""
-        relu, plu, last = one.curves["relu"], one.curves["plu"], one.steps
-        if last > 2 * _STEPS[-1]:
-            statistic = f"median step, in thousands, from which ReLU's loss stays below, {one.where}"
-            sentence = f"On CIFAR-10{self.start}, ReLU overtakes PLU in training loss after the first 5,000 steps."
-            column = crossing(relu.smoothed(_CROSSING), plu.smoothed(_CROSSING))
-            yield measure("", sentence, statistic, median, column, claimed=Range(5, last / 1000))
-        ahead = 100 * plu.test_accuracy[-1] - 100 * relu.test_accuracy[-1]
-        sentence = f"PLU's test accuracy on CIFAR-10{self.start} is at least that of ReLU after {last:,} steps."
-        statistic = f"percent correct, PLU - ReLU, {one.where}"
-        yield measure("", sentence, statistic, median, ahead, claimed=Range(low=0), weaker=Range(low=-1))
-
-    def _favourable(self, step: int, one: Evidence, results: Results) -> Claim:
-        """Return the claim whose range is measured too: the smallest ratio of sections 2-4, the lower end of it."""
-        columns = {fit: ratios(*(results[fit][name]["final_loss"] for name in ("relu", "plu"))) for fit in _FITS}
-        least = min(columns, key=lambda fit: float(median(columns[fit])))
-        ratio, (low, high) = float(median(columns[least])), interval(median, columns[least])
-        sentence = f"it is more favourable to ReLU than sections 2-4, whose smallest ratio is {ratio:.3g}."
-        bars = Range(high=ratio if math.isnan(low) else low), Range(high=ratio)
-        setting = "" if step == _FULL else f"after {step:,} steps"
-        claim = self._loss("cifar-favourable", sentence, ("relu", "plu"), step, one, bars, setting)
-        source = f"the range is that of final losses on {least}, measured too: {ratio:.3g} ({low:.3g} to {high:.3g})"
-        return dataclasses.replace(claim, n=min(claim.n, columns[least].size), statistic=f"{claim.statistic}; {source}")
-
-    def _loss(
-        self, statement: str, said: str, pair: tuple[str, str], step: int, one: Evidence, bars: Bars, setting: str = ""
-    ) -> Claim:
-        columns = [one.curves[name].at(step) for name in pair]
-        what = f"loss of {' / '.join(map(label, pair))} after {step:,} steps, mean of {one.curves[pair[0]].window}"
-        return self._ratio(statement, said, what, columns, one, bars, setting)
-
-    def _ratio(
-        self, statement: str, said: str, what: str, columns: list[Column], one: Evidence, bars: Bars, setting: str
-    ) -> Claim:
-        """Return a claim on a ratio; how the weights start is a part of how it differs from the paper's setting."""
-        said, setting = f"On CIFAR-10{self.start}, {said}", f"{setting}{self.start}".strip()
-        return measure_ratio(statement, said, f"{what}, {one.where}", columns[0], columns[1], *bars, setting=setting)
+        for step in _STEPS:
+            if able := [one for one in known if one.steps >= step]:
+                yield from _at(step, _best(able))
+        if able := [one for one in known if one.steps >= _LATE]:
+            one = _best(able)
+            relu, plu = one.both("relu", "plu", lambda found: found.smoothed(_CROSSING))
+            words = f"median step, in thousands, from which ReLU's loss stays below PLU's, {one.where}"
+            yield Statistic("thousands of steps until relu is below plu", words, median(crossing(relu, plu)))
 
     def finding(self, runs: Runs) -> str:
         """Give losses and test accuracies of the longest run with most seeds."""
@@ -279,16 +153,25 @@ class Cifar10Experiment(Experiment):
         yield Picture(self.name, f"{caption}Test accuracy at the end, {parts}.", alt, figure)
 
 
-def crossing(ours: Column, theirs: Column) -> Column:
-    """Return, for each seed, the first group from which ours stays below theirs; infinite if ours ends above."""
-    below = ours < theirs
-    lasting = np.flip(np.cumprod(np.flip(below, 0), 0), 0)
-    return np.where(lasting[-1] > 0, len(below) - lasting.sum(0), np.inf).astype(float)
+def _at(step: int, one: Evidence) -> Iterator[Statistic]:
+    """Yield the statistics at a step: losses, later also areas and test accuracies."""
+    for above, below in (("relu", "plu"), ("relu", "tanh"), ("identity", "relu")):
+        title = f"{label(above)} / {label(below)}, {one.where}"
+        loss = median(ratios(*one.both(above, below, lambda found: found.at(step))))
+        words = f"median of loss after {step:,} steps, mean of {WINDOW}, {title}"
+        yield Statistic(f"loss {above}/{below} {step}", words, loss)
+        if step >= _AREAS:
+            area = median(ratios(*one.both(above, below, lambda found: found.area(step))))
+            yield Statistic(f"area {above}/{below} {step}", f"median of mean loss of {step:,} steps, {title}", area)
+    if step >= _LATE:
+        relu, plu = one.both("relu", "plu", lambda found: 100 * found.accuracy(step))
+        words = f"median of percent correct on test images after {step:,} steps, PLU - ReLU, {one.where}"
+        yield Statistic(f"accuracy plu - relu {step}", words, median(plu - relu))
 
 
-def _best(known: list[Evidence], step: int = 0) -> Evidence:
-    """Return the run of most seeds, and of these the longest, that reaches a step."""
-    return max((one for one in known if one.steps >= step), key=lambda one: (one.seeds, one.steps))
+def _best(known: list[Evidence]) -> Evidence:
+    """Return the run of most seeds, and of these the longest."""
+    return max(known, key=lambda one: (one.seeds, one.steps))
 
 
 def _accuracies(curves: Curves) -> str:
@@ -296,34 +179,12 @@ def _accuracies(curves: Curves) -> str:
     return ", ".join(f"{label(name)} {value:.1f} %" for name, value in values.items())
 
 
-def draw(curves: Curves, top: Any, bottom: Any) -> None:
-    """Draw training loss on the upper axes and test accuracy on the lower ones."""
-    for activation, found in curves.items():
-        style = look(activation)
-        x = found.window * np.arange(1, len(found.loss) + 1)
-        top.plot(*_thinned(x, np.median(found.loss, axis=1)), **{**style, "linewidth": 1.2})
-        accuracy = 100 * np.median(found.test_accuracy, axis=1)
-        bottom.plot(found.test_step, accuracy, marker="o", markersize=2.5, **style)
-    top.set(yscale="log", ylabel="training loss (cross-entropy)")
-    bottom.set(xscale="log", xlabel="step", ylabel="test accuracy, %")
-    long = max(found.steps for found in curves.values()) > 2000
-    for axis, subs in ((top.yaxis, (1, 2, 5)), (bottom.xaxis, (1,) if long else (1, 2, 5))):
-        axis.set_major_locator(LogLocator(subs=subs))
-        axis.set_major_formatter("{x:,g}")
-        axis.set_minor_formatter("")
-
-
-def _thinned(x: Any, y: Any) -> tuple[Any, Any]:
-    """Average neighbours at the far end of a long curve: at most 120 points, evenly spaced where x is logarithmic."""
-    edges = np.unique(np.geomspace(1, len(x) + 1, 120).astype(int)) - 1
-    groups = [slice(low, high) for low, high in itertools.pairwise(edges)]
-    return np.array([x[group][-1] for group in groups]), np.array([y[group].mean() for group in groups])
-
-
 _GAIN = "initialisation matched to each activation's gain"
 EXPERIMENTS = (
-    Cifar10Experiment("cifar10", "CIFAR-10, PyTorch's initialisation", Cifar10Spec(), "5", records=("seeds", "full")),
     Cifar10Experiment(
-        "cifar10-gain", f"CIFAR-10, {_GAIN}", Cifar10Spec(init="gain"), "5", start=" from gain-matched weights"
+        "cifar10", "The convolutional network of section 5 on CIFAR-10", Cifar10Spec(), "5", records=("seeds", "full")
+    ),
+    Cifar10Experiment(
+        "cifar10-gain", f"The convolutional network of section 5 on CIFAR-10, {_GAIN}", Cifar10Spec(init="gain"), "5"
     ),
 )

@@ -1,4 +1,4 @@
-"""A comparison on one's own table: rows, a verdict for each pair of activations, figures."""
+"""A comparison on one's own table: rows, pairs of activations, figures."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from plunit.ensemble import ACTIVATIONS, ENGINES
-from plunit.lab import style
-from plunit.lab.claims import Claim, difference
-from plunit.lab.experiment import Changes, Experiment, Results, Runs, changed, options, texts
-from plunit.lab.style import Picture, draw_band, label
+from plunit.lab import style, summary
+from plunit.lab.experiment import Changes, Experiment, Runs, changed, options, texts
+from plunit.lab.pictures import Picture
+from plunit.lab.style import draw_band
 from plunit.lab.train import compare as run
 from plunit.lab.train.compare import CompareSpec
 
@@ -56,16 +55,15 @@ class Compare(Experiment):
         others = {name: value for name, value in changes.items() if name not in _TABLE}
         return [*words, "--inputs", ",".join(changes["inputs"]), *options(others)]
 
-    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
-        """Yield a claim for each pair: that their test losses differ, seed by seed, and which one is lower."""
-        pairs = list(combinations(((label(name), arrays["test_loss"]) for name, arrays in runs.items()), 2))
-        for pair in pairs:
-            yield difference("test loss", _column(self.spec.target), *pair, level=1 - 0.05 / len(pairs))
+    def compared(self, runs: Runs) -> tuple[Runs, str]:
+        """Return all runs, and a constant as a baseline: the mean of the training rows."""
+        first = next(iter(runs.values()))
+        return {**runs, "mean": {"seed": first["seed"], "test_loss": first["baseline"]}}, "test_loss"
 
     def finding(self, runs: Runs) -> str:
         """Compare the median test losses."""
-        where = f"over {style.seeds_of(runs, 'split')} and starts, in units of the target's variance"
-        return f"Median test losses {where}: {style.lowest(runs, 'test_loss')}."
+        where = f"over {summary.seeds_of(runs, 'split')} and starts, in units of the target's variance"
+        return f"Median test losses {where}: {summary.lowest(runs, 'test_loss')}."
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw losses during training, and the distribution of test losses."""
@@ -79,7 +77,7 @@ class Compare(Experiment):
         right.set(yscale="log", xlabel="step", ylabel="mean square error", title="test rows")
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
         caption = f"{self.title}: losses during training, median and 5-95 % of seeds; 1 is the loss of the mean."
-        alt = f"Losses over steps on training and test rows, for {style.names(runs)}."
+        alt = f"Losses over steps on training and test rows, for {summary.names(runs)}."
         yield Picture(f"{self.name}-loss", caption, alt, figure)
         yield style.distribution(f"{self.name}-final", self.title, runs, {"test_loss": "test loss"})
 

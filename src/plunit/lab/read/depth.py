@@ -1,4 +1,4 @@
-"""Gradients over depth: rows, claims, figures."""
+"""Gradients over depth: rows, statistics, figures."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
-from plunit.lab.claims import Claim, measure_ratio, median, ratios
-from plunit.lab.experiment import Experiment, Results, Runs
-from plunit.lab.style import Picture, draw_band, listed, names, seeds_of
+from plunit.lab.cell import Arrays
+from plunit.lab.experiment import Experiment, Runs, Statistic, ratio
+from plunit.lab.intervals import Column, median, ratios
+from plunit.lab.pictures import Picture
+from plunit.lab.style import draw_band
+from plunit.lab.summary import label, listed, names, seeds_of
 from plunit.lab.train import depth as run
 from plunit.lab.train.depth import DepthSpec
 
@@ -22,10 +24,9 @@ _FLOOR = 1e-16
 
 @dataclass(frozen=True)
 class Depth(Experiment):
-    """Gradients over depth; `start` says how the weights are drawn, `setting` how that differs from the paper."""
+    """Gradients over depth; `start` says how the weights are drawn."""
 
     start: str = ""
-    setting: str = ""
 
     activations = ("tanh", "relu", "plu")
     choices = ACTIVATIONS
@@ -36,22 +37,16 @@ class Depth(Experiment):
         """Return the depths."""
         return {"depth": self.spec.depths}
 
-    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
-        """Yield what happens between the least depth and the largest."""
-        if not runs.keys() >= {"tanh", "plu"}:
-            return
-        tanh, plu = (runs[activation]["gradient_norm"] for activation in ("tanh", "plu"))
-        ends = f"depth {self.spec.depths[-1]} / depth {self.spec.depths[0]}"
-        fall, bars = f"median of |dL/dW1|, {ends}", (Range(high=0.01), Range(high=0.1))
-        sentence = f"Gradients vanish with depth for tanh, {self.start}."
-        yield measure_ratio("gradients-tanh", sentence, fall, tanh[-1], tanh[0], *bars, setting=self.setting)
-        sentence, bars = f"Gradients do not vanish with depth for PLU, {self.start}.", (Range(low=0.1), Range(low=0.01))
-        yield measure_ratio("gradients-plu", sentence, fall, plu[-1], plu[0], *bars, setting=self.setting)
-        sentence, bars = f"PLU's gradients fall less than tanh's, {self.start}.", (Range(low=2), Range(low=1))
-        fall = f"median of (fall for PLU) / (fall for tanh), {ends}"
-        falls = plu[-1] / plu[0], tanh[-1] / tanh[0]
-        setting = f"compared with tanh {self.setting}".strip()
-        yield measure_ratio("gradients-plu", sentence, fall, *falls, *bars, setting=setting)
+    def statistics(self, runs: Runs) -> Iterator[Statistic]:
+        """Yield what happens to gradients between the least depth and the largest."""
+        falls = {name: {**arrays, "fall": _fall(arrays)} for name, arrays in runs.items()}
+        for name, arrays in falls.items():
+            words = f"median of |dL/dW1| of {label(name)}, {self._ends()}"
+            yield Statistic(f"fall {name}", words, median(arrays["fall"]))
+        yield from ratio(falls, "plu", "tanh", "fall", f"|dL/dW1| at {self._ends()},", "fall ")
+
+    def _ends(self) -> str:
+        return f"depth {self.spec.depths[-1]} / depth {self.spec.depths[0]}"
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw gradient norms over depth."""
@@ -69,19 +64,27 @@ class Depth(Experiment):
 
     def finding(self, runs: Runs) -> str:
         """Say by how much gradients fall."""
-        falls = {name: float(median(ratios(*arrays["gradient_norm"][[-1, 0]]))) for name, arrays in runs.items()}
-        ends = f"depth {self.spec.depths[-1]} / depth {self.spec.depths[0]}"
-        return f"Norm of the first layer's gradient, {ends}, {self.start}: {listed(falls)}."
+        falls = {name: median(_fall(arrays)).value for name, arrays in runs.items()}
+        return f"Norm of the first layer's gradient, {self._ends()}, {self.start}: {listed(falls)}."
+
+
+def _fall(arrays: Arrays) -> Column:
+    return ratios(*arrays["gradient_norm"][[-1, 0]])
 
 
 EXPERIMENTS = (
-    Depth("depth", "Gradients at depths 2 to 64, weights N(0, 1)", DepthSpec(), "7", start="with weights N(0, 1)"),
+    Depth(
+        "depth",
+        "Vanishing gradients: the first layer's at depths 2 to 64, weights N(0, 1)",
+        DepthSpec(),
+        "7",
+        start="with weights N(0, 1)",
+    ),
     Depth(
         "depth-scaled",
-        "Gradients at depths 2 to 64, weights N(0, 1 / inputs)",
+        "Vanishing gradients: the first layer's at depths 2 to 64, weights N(0, 1 / inputs)",
         DepthSpec(scale="fan_in"),
         "7",
         start="with weights N(0, 1 / inputs)",
-        setting="with weights N(0, 1 / inputs)",
     ),
 )

@@ -1,34 +1,31 @@
-"""What the stored networks of sections 2-4 say: rows, claims, and figures of functions, losses, shapes and pieces."""
+"""What `sine`, `parametric` and `surface` share: rows, statistics, and figures of functions, losses and pieces."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
-from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS, ENGINES, MLP, forward
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import exact
-from plunit.lab import style
+from plunit.lab import style, summary
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.claims import Claim, difference, mean, measure, measure_ratio, median
-from plunit.lab.experiment import Experiment, Results, Runs
+from plunit.lab.experiment import Experiment, Runs, Statistic, ratio
+from plunit.lab.intervals import mean, median, ratios, share
+from plunit.lab.pictures import Picture
+from plunit.lab.summary import names
 from plunit.lab.train import fit as run
 from plunit.lab.train.fit import FitSpec, steps
 from plunit.pieces import curve, draw_curve, draw_polygons, polygons
 
-_STARTS = {
-    "initial": "Before training, with biases 0,",
-    "random": "Before training, but with biases N(0, 1),",
-}
+_LAST = 16  # recorded batches, of 256 steps, over which the training loss is averaged
 _SHOWN = ("tanh", "relu", "plu")
 _AXES: dict[str, dict[str, Any]] = {
     "sine": {"xlabel": "x", "ylabel": "F(x)", "ylim": (-1.6, 1.6)},
@@ -42,15 +39,11 @@ class FitExperiment(Experiment):
 
     Attributes:
         noun: its name in sentences.
-        theme: its name in the statements of the paper.
-        setting: how it differs from what the paper did; "" if it does not.
     """
 
     noun: str = ""
-    theme: str = ""
-    setting: str = ""
 
-    activations = ("tanh", "relu", "plu", "plu_learned")
+    activations: ClassVar[tuple[str, ...]] = ("tanh", "relu", "plu", "plu_learned")
     choices = ACTIVATIONS
     compute = staticmethod(run.compute)
     engines = tuple(ENGINES)
@@ -73,7 +66,7 @@ class FitExperiment(Experiment):
                     row |= {key: int(arrays[f"trained_{key}"][i]) for key in ("pieces", "patterns")}
                 yield row | {"final_loss": float(arrays["final_loss"][i]), "dead_units": int(arrays["dead"][i])}
 
-    def figures(self, runs: Runs) -> Iterator[style.Picture]:
+    def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw the fits and losses, then what the networks are made of."""
         yield _fitted(self, runs)
         yield _losses(self, runs)
@@ -91,97 +84,69 @@ class FitExperiment(Experiment):
         """Return the activations that the user has added to the usual ones."""
         return [activation for activation in runs if activation not in self.activations]
 
+    def compared(self, runs: Runs) -> tuple[Runs, str]:
+        """Return all runs if the user has added an activation to the usual ones."""
+        return (runs if self.added(runs) else {}), "final_loss"
+
     def finding(self, runs: Runs) -> str:
         """Compare the median final losses."""
-        return f"Median final losses over {style.seeds_of(runs)}: {style.lowest(runs, 'final_loss')}."
+        text = f"Median final losses over {summary.seeds_of(runs)}: {summary.lowest(runs, 'final_loss')}"
+        if not self.spec.batch:
+            return f"{text}."
+        last = summary.listed(summary.medians(_last(runs), "last"))
+        return f"{text} (at the points of a grid; median training losses, means of the last batches: {last})."
 
-    def claims(self, runs: Runs, results: Results) -> Iterator[Claim]:
-        """Yield the claims that can be measured with what was run."""
-        if runs.keys() >= {"tanh", "relu", "plu"}:
-            yield from self._losses(*(runs[activation] for activation in ("tanh", "relu", "plu")))
-        if runs.keys() >= {"plu", "plu_learned"}:
-            fixed, learned = (runs[activation]["final_loss"] for activation in ("plu", "plu_learned"))
-            sentence = f"On {self.noun}, learned alpha and c do better than fixed ones."
-            statistic, bars = "median of final loss fixed / learned", (Range(low=1.1), Range(low=1))
-            yield measure_ratio("", sentence, statistic, fixed, learned, *bars)
-        if "plu" in runs and (added := self.added(runs)):
-            losses = {activation: (style.label(activation), runs[activation]["final_loss"]) for activation in runs}
-            for other in added:
-                yield difference("final loss", self.noun, losses["plu"], losses[other], level=1 - 0.05 / len(added))
-        if runs.keys() >= {"relu", "plu"}:
-            yield from self._dead(runs["relu"], runs["plu"])
-            yield from self._pieces(runs["relu"], runs["plu"])
-
-    def _losses(self, tanh: Arrays, relu: Arrays, plu: Arrays) -> Iterator[Claim]:
-        sentence = f"On {self.noun}, PLU and tanh reach similar losses."
-        bars = Range(0.5, 2), Range(0.2, 5)
-        columns, setting = (plu["final_loss"], tanh["final_loss"]), self.setting
-        statistic = "median of final loss PLU / tanh"
-        yield measure_ratio(f"{self.theme}-tanh", sentence, statistic, *columns, *bars, setting=setting)
-        sine = self.spec.target == "sine"
-        above = "two orders of magnitude" if sine else "well"
-        bars = (Range(low=100), Range(low=10)) if sine else (Range(low=2), Range(low=1))
-        for name, arrays in (("PLU", plu), ("tanh", tanh)):
-            sentence = f"On {self.noun}, ReLU's loss is {above} above {name}'s."
-            statistic = f"median of final loss ReLU / {name}"
-            columns = relu["final_loss"], arrays["final_loss"]
-            setting = self.setting if name == "PLU" else f"compared with {name} {self.setting}".strip()
-            yield measure_ratio(f"{self.theme}-relu", sentence, statistic, *columns, *bars, setting=setting)
-
-    def _dead(self, relu: Arrays, plu: Arrays) -> Iterator[Claim]:
-        """Yield that ReLU's units die, and PLU's do not; the one that decides is on the sine."""
-        units = sum(self.spec.widths[1:-1])
-        where = "" if self.theme == "sine" else f"on {self.noun}"
-        for name, arrays, some, bars, setting in (
-            ("ReLU", relu, "", (Range(low=0.01), Range(low=0.001)), f"for dead units of ReLU {where}".strip()),
-            ("PLU", plu, " no", (Range(0, 0), Range(0, 0.001)), where),
-        ):
-            sentence = f"{name} networks trained on {self.noun} have{some} dead units."
-            share, statistic = arrays["dead"] / units, f"share of {name}'s hidden units with slope 0 on all data"
-            statistic += "" if name == "ReLU" else f"; ReLU's {mean(relu['dead'] / units):.3g}"
-            bar = {"claimed": bars[0], "weaker": bars[1]}
-            yield measure("dead", sentence, statistic, mean, share, **bar, setting=setting)
-
-    def _pieces(self, relu: Arrays, plu: Arrays) -> Iterator[Claim]:
-        """Yield claims on counts; section 3 says "abundantly more", sections 2 and 4 say more.
-
-        A unit of PLU has two kinks and one of ReLU has one: k kinks cut a line in about k pieces, a plane in k^2.
-        """
-        abundantly = self.spec.target == "curve"
-        more, least = ("abundantly more", 2) if abundantly else ("more", 1.1)
-        sentence = f"Trained on {self.noun}, PLU networks have {more} pieces than ReLU's."
-        columns = plu["trained_pieces"], relu["trained_pieces"]
-        bars, statistic = (Range(low=least), Range(low=1)), _medians("trained", relu, plu)
-        yield measure_ratio(f"{self.theme}-pieces", sentence, statistic, *columns, *bars, setting=self.setting)
-        if abundantly:
-            sentence = f"Trained on {self.noun}, the ReLU network has 5 line segments."
-            statistic = f"median of pieces; of patterns {median(relu['trained_patterns']):g}"
-            bar = {"claimed": Range(5, 5), "weaker": Range(4, 6)}
-            column = relu["trained_pieces"]
-            yield measure("curve-five", sentence, statistic, median, column, **bar, setting=self.setting)
-        line = self.spec.widths[0] == 1
-        times = "about twice as many pieces" if line else "two to four times as many regions"
-        bars = (Range(1.5, 2.5), Range(1.25, 3)) if line else (Range(2, 4), Range(1.5, 5))
-        for stage, start in _STARTS.items():
-            sentence = f"{start} PLU networks have {times} on the domain of {self.noun}, as theory expects."
-            columns = plu[f"{stage}_pieces"], relu[f"{stage}_pieces"]
-            yield measure_ratio("", sentence, _medians(stage, relu, plu), *columns, *bars)
-        for name, arrays in (("ReLU", relu), ("PLU", plu)):
-            sentence = f"Training on {self.noun} gives {name} networks more pieces."
-            columns = arrays["trained_pieces"], arrays["initial_pieces"]
-            statistic = "median of pieces trained / initial; medians {:g} and {:g}".format(*map(median, columns))
-            yield measure_ratio("", sentence, statistic, *columns, Range(low=1.1), Range(low=1))
+    def statistics(self, runs: Runs) -> Iterator[Statistic]:
+        """Yield ratios of losses, shares of dead units, and numbers of pieces."""
+        for above, below in (("plu", "tanh"), ("relu", "plu"), ("relu", "tanh"), ("plu", "plu_learned")):
+            yield from ratio(runs, above, below, "final_loss", "final loss")
+            if self.spec.batch:
+                yield from ratio(
+                    _last(runs), above, below, "last", "training loss, mean of the last batches,", "train "
+                )
+        if "relu" in runs:
+            dead = runs["relu"]["dead"]
+            words = "hidden units with slope 0 on all data"
+            units = sum(self.spec.widths[1:-1])
+            yield Statistic("dead relu", f"mean share of ReLU's {words}", mean(dead / units))
+            yield Statistic("networks with dead relu", f"share of ReLU networks that have {words}", share(dead > 0))
+            yield Statistic("pieces relu", "median of pieces of ReLU", median(runs["relu"]["trained_pieces"]))
+        for stage, when in (("trained", ""), ("initial", "initial "), ("random", "random ")):
+            yield from ratio(runs, "plu", "relu", f"{stage}_pieces", f"{when}pieces", f"{when}pieces ")
+        for name in ("relu", "plu"):
+            if name in runs:
+                gain = ratios(*(runs[name][f"{stage}_pieces"] for stage in ("trained", "initial")))
+                words = f"median of pieces of {summary.label(name)}, trained / initial"
+                yield Statistic(f"pieces {name} trained/initial", words, median(gain))
 
 
-def _medians(stage: str, relu: Arrays, plu: Arrays) -> str:
-    pieces, patterns = (
-        " and ".join(f"{median(arrays[f'{stage}_{kind}']):g}" for arrays in (plu, relu))
-        for kind in ("pieces", "patterns")
+class Repeated(FitExperiment):
+    """A fit of the paper in another setting: the paper's activations, and only the losses are drawn."""
+
+    activations = ("tanh", "relu", "plu")
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw the losses."""
+        yield _losses(self, runs)
+
+
+def with_tensorflow(one: FitExperiment) -> Repeated:
+    """Return a fit with TensorFlow's form of Adam, in which the paper's program was written."""
+    return Repeated(
+        f"{one.name}-tensorflow",
+        f"{one.title}, with TensorFlow's form of Adam",
+        dataclasses.replace(one.spec, adam="tensorflow"),
+        one.section,
+        noun=one.noun,
     )
-    return f"median of pieces PLU / ReLU; medians {pieces}, of patterns {patterns}"
 
 
-def _fitted(one: FitExperiment, runs: Runs) -> style.Picture:
+def _last(runs: Runs) -> Runs:
+    """Return the runs with the training loss of the last recorded batches as an array `last`, besides their seeds."""
+    return {name: {"seed": arrays["seed"], "last": arrays["history"][-_LAST:].mean(0)} for name, arrays in runs.items()}
+
+
+def _fitted(one: FitExperiment, runs: Runs) -> Picture:
     """Draw two rows, the median and the best seed, and a column for each activation."""
     shown = [activation for activation in (*_SHOWN, *one.added(runs)) if activation in runs] or list(runs)
     figure = Figure(figsize=(2.5 * len(shown), 4.9))
@@ -191,38 +156,37 @@ def _fitted(one: FitExperiment, runs: Runs) -> style.Picture:
     medians = {}
     for column, activation in enumerate(shown):
         arrays = runs[activation]
-        members = {"median": style.median_member(arrays), "best": int(style.ranked(arrays)[0])}
+        members = {"median": summary.median_member(arrays), "best": int(summary.ranked(arrays)[0])}
         medians[activation] = float(arrays["final_loss"][members["median"]])
         for axes, (kind, member) in zip(panels[:, column], members.items(), strict=True):
             _draw_fit(axes, one.spec, activation, arrays["theta"][:, member])
             seed, loss = arrays["seed"][member], arrays["final_loss"][member]
-            axes.set_title(f"{style.label(activation)}, {kind} seed ({seed})\nloss {loss:.2g}", fontsize=9)
-    told = f"Loss of the median seed: {style.listed(medians)}."
+            axes.set_title(f"{summary.label(activation)}, {kind} seed ({seed})\nloss {loss:.2g}", fontsize=9)
+    told = f"Loss of the median seed: {summary.listed(medians)}."
     caption = f"{one.title}: the fitted functions, target in black. {told}"
-    alt = f"The target and fitted functions: for each of {style.names(shown)} the median and the best seed."
-    return style.Picture(f"{one.name}-fits", caption, alt, figure)
+    alt = f"The target and fitted functions: for each of {names(shown)} the median and the best seed."
+    return Picture(f"{one.name}-fits", caption, alt, figure)
 
 
-def _losses(one: FitExperiment, runs: Runs) -> style.Picture:
+def _losses(one: FitExperiment, runs: Runs) -> Picture:
     figure = Figure(figsize=(7.4, 3.2))
     many, single = figure.subplots(1, 2, sharey=True)
     for activation, arrays in runs.items():
         at = np.arange(len(arrays["history"])) * one.spec.stride
         style.draw_band(many, at, arrays["history"], activation)
         single.plot(at, arrays["history"][:, 0], **style.look(activation))
-    title = f"median and 5-95 % of {style.seeds_of(runs)}"
+    title = f"median and 5-95 % of {summary.seeds_of(runs)}"
     many.set(yscale="log", xlabel="step", ylabel="mean square error", title=title)
     single.set(xlabel="step", title="one run (seed 0), as in the paper")
     figure.legend(*many.get_legend_handles_labels(), loc="outside lower center", ncols=5)
-    last = {activation: float(np.nanmedian(arrays["history"][-1])) for activation, arrays in runs.items()}
-    caption = f"{one.title}: the loss during training. Medians at the end: {style.listed(last)}."
-    alt = (
-        f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {style.names(runs)}."
-    )
-    return style.Picture(f"{one.name}-loss", caption, alt, figure)
+    last = summary.medians({name: {"last": arrays["history"][-1]} for name, arrays in runs.items()}, "last")
+    what = "the loss of the training batches" if one.spec.batch else "the loss during training"
+    caption = f"{one.title}: {what}. Medians at the end: {summary.listed(last)}."
+    alt = f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {names(runs)}."
+    return Picture(f"{one.name}-loss", caption, alt, figure)
 
 
-def _learned(one: FitExperiment, arrays: Arrays) -> style.Picture:
+def _learned(one: FitExperiment, arrays: Arrays) -> Picture:
     figure = Figure(figsize=(5.2, 3.4))
     axes = figure.subplots()
     shades = colormaps["cividis"](np.linspace(0.05, 0.85, len(arrays["alpha"])))
@@ -235,16 +199,16 @@ def _learned(one: FitExperiment, arrays: Arrays) -> style.Picture:
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_locator(NullLocator())
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    middle = " and ".join(f"{key} {style.number(float(np.median(arrays[key])))}" for key in ("alpha", "c"))
+    middle = " and ".join(f"{key} {summary.number(float(np.median(arrays[key])))}" for key in ("alpha", "c"))
     caption = (
         f"{one.title}: learned alpha and c after training, a mark for each seed and activation. Medians: {middle}."
     )
     start = f"({one.spec.c:g}, {one.spec.alpha:g})"
     alt = f"A cloud of marks, c to the right and alpha upwards, moved away from the start {start}."
-    return style.Picture(f"{one.name}-learned", caption, alt, figure)
+    return Picture(f"{one.name}-learned", caption, alt, figure)
 
 
-def _pieces(one: FitExperiment, runs: Runs) -> style.Picture:
+def _pieces(one: FitExperiment, runs: Runs) -> Picture:
     figure = Figure(figsize=(7.4, 3.4))
     over, against = figure.subplots(1, 2)
     at, seeds = steps(one.spec), max(arrays["course"].shape[1] for arrays in runs.values())
@@ -264,22 +228,22 @@ def _pieces(one: FitExperiment, runs: Runs) -> style.Picture:
         axis.set_major_locator(MaxNLocator(integer=True))
     figure.legend(*over.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     before, after = (
-        style.listed({activation: float(np.median(arrays[f"{stage}_pieces"])) for activation, arrays in runs.items()})
+        summary.listed({activation: float(np.median(arrays[f"{stage}_pieces"])) for activation, arrays in runs.items()})
         for stage in ("initial", "trained")
     )
     caption = f"{one.title}: functionally distinct {noun}. Medians before training: {before}; after it: {after}."
-    alt = f"Left: {noun} over training steps for {style.names(runs)}. Right: loss against {noun}, a mark for each seed."
-    return style.Picture(f"{one.name}-pieces", caption, alt, figure)
+    alt = f"Left: {noun} over training steps for {names(runs)}. Right: loss against {noun}, a mark for each seed."
+    return Picture(f"{one.name}-pieces", caption, alt, figure)
 
 
-def _exact(one: FitExperiment, runs: Runs) -> style.Picture:
+def _exact(one: FitExperiment, runs: Runs) -> Picture:
     """Draw the median networks piece by piece: with their knots on a line, their regions on a square."""
     spec: FitSpec = one.spec
     line, domain = spec.widths[0] == 1, (spec.low, spec.high)
     figure = Figure(figsize=(3.7 * len(runs), 3.2) if line else (4.2 * len(runs), 3.4))
     panels = figure.subplots(1, len(runs), squeeze=False, sharey=line)
     for axes, (activation, arrays) in zip(panels[0], runs.items(), strict=True):
-        member = style.median_member(arrays)
+        member = summary.median_member(arrays)
         net = exact(MLP(spec.widths, activation), arrays["theta"][:, [member]], spec.alpha, spec.c).member(0)
         found: Any = curve(net, *domain) if line else polygons(net, (domain, domain))
         if line:
@@ -294,14 +258,14 @@ def _exact(one: FitExperiment, runs: Runs) -> style.Picture:
             axes.grid(False)
         seed, loss = arrays["seed"][member], arrays["final_loss"][member]
         counts = f"{found.pieces} pieces, {found.patterns} patterns"
-        axes.set_title(f"{style.label(activation)}, median seed ({seed}), loss {loss:.2g}\n{counts}", fontsize=9)
+        axes.set_title(f"{summary.label(activation)}, median seed ({seed}), loss {loss:.2g}\n{counts}", fontsize=9)
     if line:
         caption = "the functions of the median seeds with their knots, target in black."
-        alt = f"Fitted functions of {style.names(runs)} as broken lines, a dot at each knot, over the smooth target."
+        alt = f"Fitted functions of {names(runs)} as broken lines, a dot at each knot, over the smooth target."
     else:
         caption = "the polygons of the median seeds, coloured by gradient; on each the network is affine."
-        alt = f"The square of the inputs cut into polygons by the networks of {style.names(runs)}."
-    return style.Picture(f"{one.name}-{'knots' if line else 'polygons'}", f"{one.title}: {caption}", alt, figure)
+        alt = f"The square of the inputs cut into polygons by the networks of {names(runs)}."
+    return Picture(f"{one.name}-{'knots' if line else 'polygons'}", f"{one.title}: {caption}", alt, figure)
 
 
 def evaluate(spec: FitSpec, activation: str, theta: Array, x: Array) -> Array:
@@ -330,21 +294,3 @@ def _draw_fit(axes: Any, spec: FitSpec, activation: str, theta: Array) -> None:
         axes.plot(*(np.concatenate([x, values]) if sine else values), **line)
     axes.set(**_AXES[spec.target])
     axes.label_outer()
-
-
-_TITLE = "Parametric curve, t on"
-_CURVE = FitSpec("curve", (1, 5, 5, 5, 5, 2), 4096)
-_PERIOD = dataclasses.replace(_CURVE, low=0.0, high=2 * math.pi)
-_SADDLE = FitSpec("saddle", (2, 3, 3, 1), 2048, low=-3.0, high=3.0, points=41, batch=100)
-EXPERIMENTS = (
-    FitExperiment("sine", "Sine", FitSpec("sine", (1, 3, 3, 1), 2048), "2", "the sine", "sine"),
-    # the paper does not state the domain of t: the literal reading is the one of section 2 ...
-    FitExperiment("parametric", f"{_TITLE} the 50 points of section 2", _CURVE, "3", "the parametric curve", "curve"),
-    # ... and one period of the curve is what its figure shows
-    FitExperiment(
-        *("parametric-period", f"{_TITLE} one period", _PERIOD, "3"),
-        *("one period of the parametric curve", "curve", "on one period"),
-    ),
-    # the paper does not state the number of steps: that of section 2
-    FitExperiment("surface", "Hyperbolic paraboloid", _SADDLE, "4", "the surface", "surface"),
-)

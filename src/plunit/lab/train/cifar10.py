@@ -14,10 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from plunit.base.ranges import COUNT, RATE, SHARE, WIDTH, Range
-from plunit.data import cifar10 as data
+from plunit.lab import cifar10_data as data
 from plunit.lab import scratch as unfinished
 from plunit.lab.cell import Arrays, Cell
 from plunit.torch import PLU, init_
+from plunit.torch.threads import one_thread
 
 SAVE_EVERY, REPORT_EVERY = 500, 20
 _TEST_BATCH = 500
@@ -83,7 +84,7 @@ def untrained(spec: Cifar10Spec, activation: str, seed: int) -> nn.Sequential:
         return init_(model) if spec.init == "gain" else model  # type: ignore[return-value]
 
 
-@unfinished.one_thread()
+@one_thread()
 def compute(cell: Cell, scratch: Path) -> Arrays:
     """Train on, from the checkpoint at `scratch` if there is one, and return what was recorded.
 

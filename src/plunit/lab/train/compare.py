@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,8 @@ import numpy as np
 
 from plunit.base.errors import UserError
 from plunit.base.ranges import COUNT, RATE, SHARE, WIDTH, Range
-from plunit.data.tables import Table, read_table
+from plunit.data.encoding import column_encoder, stack_columns
+from plunit.data.tables import RawTable, read_columns
 from plunit.ensemble import MLP, forward, initial, train
 from plunit.ensemble.arrays import Array, is_constant
 from plunit.ensemble.runs import Data
@@ -70,7 +72,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     spec: CompareSpec = cell.spec
     table = load(spec.path, spec.sha256, spec.target, spec.inputs)
     splits = [Split(table, spec.test, np.random.default_rng(seed)) for seed in cell.seeds]
-    network = MLP((len(table.inputs), *spec.widths, 1), cell.activation)
+    network = MLP((table.inputs, *spec.widths, 1), cell.activation)
     scales = [1 / math.sqrt(inputs) for inputs in network.widths[:-1]]
     start = initial(network, [one.generator for one in splits], scales=scales, alpha=spec.alpha, c=spec.c)
     whole = len(splits[0].train) <= spec.batch
@@ -103,35 +105,66 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
 
 
 class Split:
-    """The rows of one seed: for training and for tests, and how they are standardised."""
+    """The rows of one seed: for training and for tests, and how the training rows encode and standardise them."""
 
-    def __init__(self, table: Table, share: float, generator: np.random.Generator) -> None:
+    def __init__(self, table: TableRows, share: float, generator: np.random.Generator) -> None:
         order = generator.permutation(len(table.y))
         tests = min(max(round(share * len(order)), 1), len(order) - 2)
-        self.table, self.generator = table, generator
+        self.generator, self._y = generator, table.y
         self.test, self.train = order[:tests], order[tests:]
-        rows = np.column_stack([table.x, table.y])[self.train]
+        self._x = table.encode(self.train)
+        rows = np.column_stack([self._x, table.y])[self.train]
         spread = rows.std(0)
         constant = is_constant(rows) | (spread == 0)  # the deviation of 0.1, 0.1, ... is that of rounding
         self._mean, self._spread = rows.mean(0), np.where(constant, 1, spread)
 
     def rows(self, index: Any) -> tuple[Any, Any]:
         """Return inputs [..., inputs] and target [...] of some rows, standardised."""
-        x = (self.table.x[index] - self._mean[:-1]) / self._spread[:-1]
-        return x.astype(np.float32), ((self.table.y[index] - self._mean[-1]) / self._spread[-1]).astype(np.float32)
+        x = (self._x[index] - self._mean[:-1]) / self._spread[:-1]
+        return x.astype(np.float32), ((self._y[index] - self._mean[-1]) / self._spread[-1]).astype(np.float32)
 
     def batches(self, steps: int, batch: int) -> tuple[Any, Any]:
         """Draw the next batches [steps, batch, inputs] and [steps, batch] of training rows."""
         return self.rows(self.train[self.generator.integers(len(self.train), size=(steps, batch))])
 
 
+class TableRows:
+    """The rows of a table, with text and missing values as they are.
+
+    Every split encodes them by its own training rows, as `plunit fit` does, into the columns of the whole table: an
+    input for a text, or for a gap, that does not occur among the training rows is 0.
+    """
+
+    def __init__(self, table: RawTable) -> None:
+        self.y = table.y
+        self._x, self._numbers, self._texts = stack_columns(table)
+        self._plain = not self._texts and not np.isnan(self._x).any()
+        self._names = [] if self._plain else self._fit(slice(None)).get_feature_names_out().tolist()
+        self.inputs = len(table.inputs) if self._plain else len(self._names)
+
+    def _fit(self, rows: Any) -> Any:
+        return column_encoder(self._numbers, self._texts).fit(self._x[rows])
+
+    def encode(self, train: Any) -> Array:
+        """Return all rows as numbers [rows, inputs]."""
+        if self._plain:
+            return self._x
+        encoder = self._fit(train)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)  # texts of test rows only
+            encoded = encoder.transform(self._x)
+        found = dict(zip(encoder.get_feature_names_out().tolist(), encoded.T, strict=True))
+        nothing = np.zeros(len(self.y))
+        return np.stack([found.get(name, nothing) for name in self._names], axis=1)
+
+
 @functools.lru_cache(maxsize=1)
-def load(path: str, sha256: str, target: str, inputs: tuple[str, ...]) -> Table:
-    """Return the table, which must be the one that was asked about."""
-    table = read_table(Path(path), target, inputs, say=lambda text: None)
+def load(path: str, sha256: str, target: str, inputs: tuple[str, ...]) -> TableRows:
+    """Return the rows of the table, which must be the one that was asked about."""
+    table = read_columns(Path(path), target, inputs, say=lambda text: None)
     if table.sha256 != sha256:
         raise UserError(f"{path} has changed since the comparison began; run `plunit compare` on it again")
-    return table
+    return TableRows(table)
 
 
 def _stacked(parts: list[tuple[Any, Any]]) -> Data:

@@ -21,6 +21,7 @@ from plunit.ensemble import MLP, finish_members, forward, initial, preactivation
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import PIECEWISE, exact, spread
 from plunit.ensemble.runs import Data, Stream
+from plunit.ensemble.training import Trained
 from plunit.lab.cell import Arrays, Cell
 from plunit.pieces import Counts, counts, polygon_counts
 
@@ -58,6 +59,8 @@ class FitSpec:
             at which the final loss is taken.
         batch: 0 to train on all points at every step, else the number of uniformly drawn points of each step.
         lr: Adam's step size.
+        adam: "pytorch", or "tensorflow", which adds epsilon to the uncorrected root, as the paper's program did.
+        frequency: k, if f(k x) is fitted rather than the target f(x).
         alpha: PLU's outer slope, the start of a learned one.
         c: the half-width of its inner piece; likewise.
         stride: the loss is recorded every `stride` steps.
@@ -72,6 +75,8 @@ class FitSpec:
     points: Annotated[int, Range(2, 10_000)] = 50
     batch: Annotated[int, Range(0, 100_000)] = 0
     lr: Annotated[float, RATE] = 0.01
+    adam: Literal["pytorch", "tensorflow"] = "pytorch"
+    frequency: Annotated[float, Range(1e-3, 1e3)] = 1.0
     alpha: Annotated[float, SHARE] = 0.1
     c: Annotated[float, WIDTH] = 1.0
     stride: Annotated[int, COUNT] = 16
@@ -91,7 +96,7 @@ class FitSpec:
 
     def value(self, x: Array) -> Array:
         """Return the target at points x."""
-        return TARGETS[self.target][0](x)
+        return TARGETS[self.target][0](self.frequency * x)
 
 
 @dataclass(frozen=True)
@@ -151,20 +156,8 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     """
     spec: FitSpec = cell.spec
     network = MLP(spec.widths, cell.activation)
-    generators = [np.random.default_rng(seed) for seed in cell.seeds]
-    start = initial(network, generators, alpha=spec.alpha, c=spec.c)
-    trained = train(
-        network,
-        start,
-        stream(spec, generators) if spec.batch else fixed(spec),
-        steps=spec.steps,
-        lr=spec.lr,
-        alpha=spec.alpha,
-        c=spec.c,
-        stride=spec.stride,
-        checkpoints=[step for step in spec.checkpoints if step < spec.steps],
-        engine=cell.engine,
-    )
+    checkpoints = [step for step in spec.checkpoints if step < spec.steps]
+    trained = train_seeds(spec, network, cell, stride=spec.stride, checkpoints=checkpoints)
     arrays = {
         "seed": np.array(cell.seeds),
         "theta": trained.theta,
@@ -178,6 +171,20 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     return arrays | counted(spec, network, arrays)
 
 
+def train_seeds(spec: FitSpec, network: MLP, cell: Cell, **options: Any) -> Trained:
+    """Train the seeds of a cell on the data of a spec; the loss is recorded once, unless the options say otherwise."""
+    generators = [np.random.default_rng(seed) for seed in cell.seeds]
+    start = initial(network, generators, alpha=spec.alpha, c=spec.c)
+    data = stream(spec, generators) if spec.batch else fixed(spec)
+    return train_starts(spec, network, start, data, engine=cell.engine, **options)
+
+
+def train_starts(spec: FitSpec, network: MLP, start: Array, data: Data | Stream, **options: Any) -> Trained:
+    """Train networks from given starts as the spec says."""
+    given = {"alpha": spec.alpha, "c": spec.c, "stride": spec.steps, **options}
+    return train(network, start, data, steps=spec.steps, lr=spec.lr, adam=spec.adam, **given)
+
+
 def compute_map(cell: Cell, scratch: Path) -> Arrays:
     """Return seed, alpha, c, final_loss [S] and theta [rows, S] with S = seeds x alphas x cs, in that order."""
     spec: ShapeSpec = cell.spec
@@ -185,17 +192,8 @@ def compute_map(cell: Cell, scratch: Path) -> Arrays:
     start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds])
     points = np.array(list(itertools.product(cell.seeds, spec.alphas, spec.cs)))
     alpha, c = points[:, 1:].astype(np.float32).T.copy()
-    trained = train(
-        network,
-        start.repeat(len(points) // len(cell.seeds), axis=1),
-        fixed(spec),
-        steps=spec.steps,
-        lr=spec.lr,
-        alpha=alpha,
-        c=c,
-        stride=spec.steps,
-        engine=cell.engine,
-    )
+    starts = start.repeat(len(points) // len(cell.seeds), axis=1)
+    trained = train_starts(spec, network, starts, fixed(spec), alpha=alpha, c=c, engine=cell.engine)
     loss = final_loss(spec, network, trained.theta, alpha, c)
     grid_points = {"seed": points[:, 0].astype(np.int64), "alpha": points[:, 1], "c": points[:, 2]}
     return {**grid_points, "final_loss": loss, "theta": trained.theta}
@@ -207,7 +205,7 @@ def compute_reach(cell: Cell, scratch: Path) -> Arrays:
     network = MLP(spec.widths, cell.activation)
     start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds], alpha=spec.alpha, c=spec.c)
     options: dict[str, Any] = {"alpha": spec.alpha, "c": spec.c, "engine": cell.engine}
-    adam = train(network, start, fixed(spec), steps=spec.steps, lr=spec.lr, stride=spec.steps, **options)
+    adam = train_starts(spec, network, start, fixed(spec), **options)
     found = finish_members(network, start, fixed(spec), steps=spec.finish_steps, damping=spec.damping, **options)
     return {
         "seed": np.array(cell.seeds),

@@ -15,7 +15,7 @@ import torch
 from plunit.base.ranges import COUNT, Range
 from plunit.invertible import PLU, ActivationMaker, Chain, Frozen, InvertibleNetwork, LeakyReLU, Tanh, alternating
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.scratch import one_thread
+from plunit.torch.threads import one_thread
 
 Linear = Literal["lu", "orthogonal"]
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from benchmarks import stacked
 from plunit.invertible import PLU, Flow, density
-from plunit.lab.train import stacked
 
 STEPS, BATCH, LR = 6, 32, 0.01
 

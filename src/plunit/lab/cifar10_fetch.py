@@ -27,7 +27,7 @@ from rich.console import Console
 from plunit.base.errors import UserError
 from plunit.base.files import write_atomically
 from plunit.base.progress import bars
-from plunit.data.cifar10 import FILES, IMAGE, TEST, Files, folder, pack, verified
+from plunit.lab.cifar10_data import FILES, IMAGE, TEST, Files, folder, pack, verified
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 OFFICIAL = f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plunit.base.errors import UserError
-from plunit.data import cifar10
+from plunit.lab import cifar10_data as cifar10
 
 
 def test_a_record_is_a_label_and_the_channels_one_after_another():
@@ -67,3 +67,17 @@ def test_the_folder_is_the_environment_s_or_the_cache_s(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     assert cifar10.folder() == Path("/cache/plunit/cifar10")
     assert cifar10.folder(Path("there")) == Path("there/cifar10")
+
+
+def test_a_process_compares_checksums_once_unless_a_file_changes(tiny, complete, monkeypatch):
+    compared, matches = [], cifar10.File.matches
+    monkeypatch.setattr(cifar10.File, "matches", lambda file, content: compared.append(file) or matches(file, content))
+    for _ in range(3):
+        assert cifar10.verified(complete, tiny.files) == tiny.contents
+        tiny.check(cifar10.load(complete, tiny.files))
+    assert len(compared) == len(tiny.files)
+    name, content = next(iter(tiny.contents.items()))
+    (complete / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    os.utime(complete / name, ns=(1, 1))
+    with pytest.raises(UserError, match=name):
+        cifar10.load(complete, tiny.files)

@@ -4,7 +4,8 @@ import pytest
 from commands import run
 
 from plunit.cli.lab import data
-from plunit.data import cifar10, fetch
+from plunit.lab import cifar10_data as cifar10
+from plunit.lab import cifar10_fetch as fetch
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,8 @@ from rich.progress import Progress
 
 from plunit.base import files
 from plunit.base.errors import UserError
-from plunit.data import cifar10, fetch
+from plunit.lab import cifar10_data as cifar10
+from plunit.lab import cifar10_fetch as fetch
 
 NAMES = ["data_batch_1.bin", "data_batch_2.bin", "test_batch.bin"]
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from plunit.data import cifar10, fetch
+from plunit.lab import cifar10_data as cifar10
+from plunit.lab import cifar10_fetch as fetch
 
 RECORDS = {"data_batch_1.bin": 4, "data_batch_2.bin": 3, "test_batch.bin": 2}
 

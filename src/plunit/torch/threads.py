@@ -1,0 +1,23 @@
+"""How many threads PyTorch's operations use."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Run PyTorch's operations on one thread.
+
+    The tensors of small networks are too short to share. Two threads gain little on idle cores. If another process uses
+    one of the cores, each operation waits for it (measured: a hundred times slower).
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
