@@ -187,7 +187,7 @@ def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
 
     def work() -> None:
         known = called(*call)
-        assert known, f"programs/csrc/squares.h lacks {network.activation}"
+        assert known, f"programs/csrc/activations.h lacks {network.activation}"
 
     together(work, min(processors(), state.members))
     now.theta = theta.T

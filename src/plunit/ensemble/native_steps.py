@@ -179,7 +179,7 @@ def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, a
         found=(found := np.empty((members, rows, network.widths[-1]))),
     )
     known = called(program.plunit_outputs, ctypes.byref(task))
-    assert known, f"programs/csrc/outputs.h lacks {network.activation}"
+    assert known, f"programs/csrc/activations.h has no straight {network.activation}"
     return found
 
 
