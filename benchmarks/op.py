@@ -1,4 +1,4 @@
-"""PLU against PyTorch's own activations: ratio medians in one run, float32, 2 threads.
+"""PLU against PyTorch's own activations: ratio medians in one run, float32 where no dtype is named, 2 threads.
 
 Rows with `native off` use PyTorch's own ops, as GPU tensors and installations without a compiler do.
 """
@@ -14,6 +14,7 @@ from benchmarks.timing import Bar, ratio, show
 from plunit.torch import PLU, has_native, op, plu
 
 LARGE = (1_000_000, 4_000_000, 16_000_000)
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def paper_formula(x: torch.Tensor, alpha: float = 0.1, c: float = 1.0) -> torch.Tensor:
@@ -49,9 +50,9 @@ def backward(n: int) -> float:
     )
 
 
-def both(ours: nn.Module | object, theirs: nn.Module | object, *shape: int) -> float:
+def both(ours: object, theirs: object, *shape: int, dtype: torch.dtype = torch.float32) -> float:
     """Time forward and backward, with the gradients of all parameters."""
-    x, grad = torch.randn(shape, requires_grad=True), torch.randn(shape)
+    x, grad = torch.randn(shape).to(dtype).requires_grad_(), torch.randn(shape).to(dtype)
 
     def step(module):  # type: ignore[no-untyped-def]
         wanted = [x, *(module.parameters() if isinstance(module, nn.Module) else ())]
@@ -70,6 +71,17 @@ def native_off() -> Iterator[None]:
         op._native = native
 
 
+def every_dtype() -> None:
+    """Print the rows of forward and backward in float32 and in half precision, on one thread."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    for n in (100_000, 1_000_000, 10_000_000):
+        for dtype in DTYPES:
+            work = f"PLU forward+backward / relu, {n:,} elements, {str(dtype).removeprefix('torch.')}, 1 thread"
+            show(work, both(PLU(), nn.ReLU(), n, dtype=dtype), Bar(1.5))
+    torch.set_num_threads(threads)
+
+
 def without_native() -> None:
     """Print the rows of the composite."""
     for n, limit in ((1000, 2.0), (100_000, None), (1_000_000, 1.8), (16_000_000, 1.6)):
@@ -85,7 +97,7 @@ def without_native() -> None:
 def main() -> None:
     """Print the table."""
     torch.set_num_threads(2)
-    print(f"op: float32, {torch.get_num_threads()} threads, native op: {'yes' if has_native() else 'NO'}")
+    print(f"op: {torch.get_num_threads()} threads, native op: {'yes' if has_native() else 'NO'}")
     for n in (100_000, 400_000, *LARGE):
         bar = Bar(1.10 if n in LARGE else 1.25)
         show(f"PLU module forward / nn.ReLU forward, {n:,} elements", forward(n), bar)
@@ -94,6 +106,7 @@ def main() -> None:
     for n in (100_000, 400_000, *LARGE):
         show(f"PLU backward / relu backward, {n:,} elements", backward(n), Bar(1.10))
     show("PLU forward+backward / relu, 1,000 elements", both(PLU(), nn.ReLU(), 1000), Bar(1.5))
+    every_dtype()
     for shape in ((100, 16, 32, 32), (100, 64, 8, 8)):
         channels = shape[1]
         learnable, peer = PLU(learnable=True, num_parameters=channels), nn.PReLU(channels)

@@ -131,3 +131,23 @@ def test_torch_compiles_and_exports_the_root_functions_without_a_graph_break(fun
             return function(x)
 
     torch.testing.assert_close(torch.export.export(Model(), (x,), strict=True).module()(x), function(x))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_masks_are_kept(function):
+    x = np.ma.array([3.0, 0.5, np.nan, -3.0], mask=[True, False, True, False])
+    result = function(x, 0.5, 1.0)
+    assert isinstance(result, np.ma.MaskedArray)
+    assert result.mask.tolist() == [True, False, True, False]
+    np.testing.assert_array_equal(result.compressed(), function(x.compressed(), 0.5, 1.0))
+    without = np.ma.array([3.0, 0.5])
+    np.testing.assert_array_equal(function(without).data, function(without.data))
+    assert not function(without).mask.any()
+    assert function(np.ma.masked_equal([[3, 4], [5, 6]], 4)).mask.tolist() == [[False, True], [False, False]]
+
+
+def test_masks_of_alpha_and_c_are_joined():
+    alpha, c = np.ma.array([[0.5], [0.25]], mask=[[True], [False]]), np.ma.array([1.0, 2.0, 4.0], mask=[0, 1, 0])
+    result = plunit.plu(np.array([5.0, 5.0, 5.0]), alpha, c)
+    assert result.mask.tolist() == [[True, True, True], [False, True, False]]
+    assert result.compressed().tolist() == [2.0, 4.25]

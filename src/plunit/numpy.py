@@ -44,8 +44,8 @@ def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
 
 
 def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
-    """Evaluate on x as floats, half precision through float32; the result has the type of x."""
-    is_number = type(x) in (bool, int, float)
+    """Evaluate on x as floats, half precision through float32; the result has the type of x, and all masks."""
+    is_number, given = type(x) in (bool, int, float), (x, alpha, c)
     if type(x).__module__.split(".")[0] in {"tensorflow", "keras"}:
         raise TypeError(f"plunit.plu takes arrays of NumPy, PyTorch and JAX, got {type(x).__name__}; use plunit.keras")
     x = np.asarray(x)
@@ -62,4 +62,7 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     # inf * 0 and overflow in a piece not taken, and log 0 of a flat one
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         result = function(np, x.astype(wide), alpha, c).astype(x.dtype)[()]
+    if any(isinstance(value, np.ma.MaskedArray) for value in given):
+        mask = np.logical_or.reduce(np.broadcast_arrays(*map(np.ma.getmaskarray, given)))
+        return np.ma.array(result, mask=np.broadcast_to(mask, result.shape))
     return result.item() if is_number and result.ndim == 0 else result

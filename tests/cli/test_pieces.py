@@ -16,7 +16,7 @@ from torch import nn
 from plunit import pieces as library
 from plunit.cli import networks
 from plunit.cli.networks import domain_of
-from plunit.pieces import activation, load_json, network, save_json, save_onnx
+from plunit.pieces import activation, network, save_json, save_onnx
 from plunit.pieces.formats.exporter import EXPORTERS
 from plunit.torch import PLU, to_network
 
@@ -116,10 +116,17 @@ def test_a_file_of_every_ending(ending, tent, tmp_path):
     assert out.splitlines()[-1] == f"saved as {target}"
     value = {
         ".csv": lambda: 1.5 * target.read_text().splitlines()[2].startswith("0.0,2.0,2,1.0,0.0,0.0,2.0,"),
-        ".json": lambda: load_json(target)(1.5),
         ".h": lambda: 1.5 * ("void out(const double *x, double *y)" in target.read_text()),
     }.get(ending, lambda: library.load(target)([1.5]))
     assert float(np.squeeze(value())) == 1.5
+
+
+def test_json_is_the_network_and_not_its_part_in_the_box(tmp_path):
+    save_json(network([([[1.0]], [-10.0]), activation.relu(), ([[7.0]], [0.0])]), tmp_path / "bent.json")
+    code, _, err = run("pieces", "bent.json", "--save", "out.json", folder=tmp_path)
+    assert (code, err) == (0, "")
+    assert (tmp_path / "out.json").read_bytes() == (tmp_path / "bent.json").read_bytes()
+    assert library.load(tmp_path / "out.json")([20.0]).tolist() == [70.0]
 
 
 def test_a_model_of_images_needs_its_shape(tmp_path):

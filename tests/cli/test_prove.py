@@ -72,6 +72,15 @@ def test_other_warnings_of_load_are_passed_on(files, monkeypatch):
         assert networks._load(files / "net.json") == (TENT, [])
 
 
+def test_a_far_knot_is_no_witness(files):
+    save_json(network([([[1.0]], [0.0]), activation.hardtanh(-1e20, 0.1), ([[1.0]], [0.0])]), files / "far.json")
+    head = "(declare-const X_0 Real) (declare-const Y_0 Real) (assert (>= X_0 0.2)) (assert (<= X_0 1))"
+    (files / "low.vnnlib").write_text(f"{head} (assert (<= Y_0 0.2))")
+    code, out, err = run("prove", "far.json", "low.vnnlib", folder=files)
+    assert (code, err) == (10, "")
+    assert re.search(r"\(Y_0 (\S+?)\)", out)[1] == "0.1"
+
+
 def test_two_networks_by_their_names(files):
     pytest.importorskip("vnnlib")
     save_json(network([([[1.0]], [10.0])]), files / "line.json")

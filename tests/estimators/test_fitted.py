@@ -131,7 +131,7 @@ def test_curves(tmp_path):
     close(model.curve_(x[:, 0]), model.predict(x))
     assert (model.curve_.low, model.curve_.high) == (x.min(), x.max())
     model.save(tmp_path / "model.json")
-    close(load_json(tmp_path / "model.json")(x[:, 0]), model.predict(x))
+    close(load_json(tmp_path / "model.json")(x)[:, 0], model.predict(x))
 
 
 def test_polygon_set():

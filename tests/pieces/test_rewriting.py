@@ -70,8 +70,8 @@ COUNTS = {
     "leaky relu": (activation.leaky_relu(), 2),
     "absolute": (activation.absolute(), 2),
     "hardtanh": (activation.hardtanh(), 2),
-    "identity": (activation.identity(), 2),
-    "a constant": (activation.piecewise([], [0.0], 2.0), 1),
+    "identity": (activation.identity(), 0),
+    "a constant": (activation.piecewise([], [0.0], 2.0), 0),
     "four pieces": (activation.piecewise([-1, 0, 2], [1, 0, 3, -1], 0.5), 3),
     "two knots at one place": (activation.piecewise([1, 1], [0, 5, 2]), 1),
     "a knot at infinity": (activation.piecewise([0, np.inf], [0, 1, 7]), 1),
@@ -83,9 +83,18 @@ def test_units_are_as_few_as_said(name):
     f, count = COUNTS[name]
     net = network([([[2.0]], [1.0]), f, ([[3.0]], [0.0])])
     found = to_relu(net)
-    assert found.widths[1] == count
+    assert sum(found.widths[1:-1]) == count
     x = np.linspace(-4, 4, 101)[:, None]
     np.testing.assert_allclose(found(x), net(x), rtol=1e-13, atol=1e-13)
+
+
+def test_affine_layers_in_a_row_are_one_by_relu_alone():
+    rng = np.random.default_rng(0)
+    first, second, last = ((rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in ((2, 3), (3, 4), (4, 1)))
+    net, x = network([first, second, activation.relu(), last]), rng.normal(size=(100, 2))
+    plain = to_relu(net)
+    assert (net.widths, plain.widths) == ((2, 3, 4, 1), (2, 4, 1))
+    np.testing.assert_allclose(plain(x), net(x), atol=1e-13)
 
 
 @pytest.mark.parametrize("far", [1e9, 1e18, 1e300])

@@ -61,6 +61,16 @@ def test_an_error_ends_where_a_unit_saturates():
     assert polygons(net, BOX)([[0.2, 0.0], [0.4, 0.0]]).ravel().tolist() == [-1, 1]
 
 
+@pytest.mark.parametrize("low", [-1e6, -1e12, -1e15, -1e20, -1e100])
+def test_a_far_knot_moves_no_piece(low):
+    line, plane = (network([(np.eye(1, n), [0.0]), activation.hardtanh(low, 0.1), ([[1.0]], [0.0])]) for n in (1, 2))
+    assert curve(line, 0.2, 1.0).values.tolist() == [[0.1], [0.1]]
+    found = curve(line, -1.0, 1.0)
+    assert found.knots[1:-1] == pytest.approx([0.1], rel=1e-15)
+    assert found([-0.5, 0.5]).ravel() == pytest.approx([-0.5, 0.1], rel=1e-15)
+    assert polygons(plane, BOX)([[-0.5, 0.0], [0.5, 0.5]]).ravel() == pytest.approx([-0.5, 0.1], rel=1e-15)
+
+
 def staircase(inputs, kinks, size):
     """Return x + 2 + size sum relu(x - k), with kinks k in (0, 1): each bends by less than rounding can tell."""
     bias = np.concatenate([[2.0], -np.linspace(0.0, 1.0, kinks + 2)[1:-1]])

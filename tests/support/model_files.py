@@ -72,7 +72,7 @@ def torch_file(path):
     return Written(path, torch_values(model), 2)
 
 
-NNET = {"least": [-20.0] * 3, "largest": [20.0] * 3, "mean": [0.5, -1.0, 2.0, 3.0], "range": [2.0, 0.25, 1.0, 4.0]}
+NNET = {"least": [-0.5] * 3, "largest": [0.75] * 3, "mean": [0.5, -1.0, 2.0, 3.0], "range": [2.0, 0.25, 1.0, 4.0]}
 
 
 def nnet_file(path):
@@ -85,8 +85,8 @@ def nnet_file(path):
     path.write_text("// a comment\n" + "".join(",".join(map(repr, row)) + ",\n" for row in rows))
     mean, spread = np.array(NNET["mean"]), np.array(NNET["range"])
     (w, b), (v, d) = layers
-    x = (np.clip(POINTS.astype(float), -20, 20) - mean[:-1]) / spread[:-1]
-    return Written(path, (np.maximum(x @ w.T + b, 0) @ v.T + d) * spread[-1] + mean[-1], 1, 1e-12)
+    x = (np.clip(POINTS.astype(float), -0.5, 0.75) - mean[:-1]) / spread[:-1]
+    return Written(path, (np.maximum(x @ w.T + b, 0) @ v.T + d) * spread[-1] + mean[-1], 2, 1e-12)
 
 
 def json_file(path):

@@ -1,6 +1,7 @@
 """The native op: that it is built, is registered soundly, and says the same as PyTorch's own ops to the bit."""
 
 import sys
+import timeit
 
 import pytest
 import torch
@@ -84,3 +85,63 @@ def test_threads_agree():
         results.append((y, *torch.autograd.grad(y, (x, alpha, c), grad)))
     torch.set_num_threads(threads)
     torch.testing.assert_close(*results)
+
+
+HALVES = [torch.float16, torch.bfloat16]
+SHAPES = {  # around the vectors and tiles in which half precision is widened; the axis of the channels
+    **{f"{n} numbers": ((n,), None) for n in (1, 7, 8, 15, 17, 511, 512, 513, 1500)},
+    "short runs": ((5, 3, 49), 1),
+    "long runs": ((2, 3, 700), 1),
+    "rows": ((600, 7), 1),
+    "rows of a tile and more": ((3, 700), 1),
+}
+
+
+@native_only
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_half_precision_is_float32_rounded_once(shape, dtype):
+    sizes, axis = SHAPES[shape]
+    x, grad = ((torch.randn(sizes) * 2).to(dtype) for _ in range(2))
+    per_channel = [size if d == axis else 1 for d, size in enumerate(sizes)]
+    alpha, c = torch.rand(per_channel) * 2 + 0.01, torch.rand(per_channel)
+    y = torch.ops.plunit.plu(x, alpha, c)
+    dx, dalpha, dc = torch.ops.plunit.plu_backward.learned(grad, y, alpha, c)
+    wide = torch.ops.plunit.plu(x.float(), alpha, c)
+    outside = x.float().abs() > c
+    assert torch.equal(y.float().abs() > c, outside)
+    up = torch.nextafter(c.to(dtype), torch.full_like(c, torch.inf, dtype=dtype))
+    rim = torch.where(c.to(dtype).float() > c, c.to(dtype), up).expand_as(x)
+    rounded = wide.to(dtype)
+    assert torch.equal(y, torch.where(outside & (rounded.float().abs() <= c), rim.copysign(x), rounded))
+    assert torch.equal(dx, torch.where(outside, grad.float() * alpha, grad.float()).to(dtype))
+    sums = torch.ops.plunit.plu_backward.learned(grad.double(), y.double(), alpha, c)
+    torch.testing.assert_close((dalpha, dc), sums[1:], rtol=1e-5, atol=1e-3)
+    assert torch.equal(torch.ops.plunit.plu(x, 0.1, 0.7), torch.ops.plunit.plu(x.flip(-1), 0.1, 0.7).flip(-1))
+
+
+@native_only
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("alpha", [0.1, 2.0])
+def test_every_gradient_in_half_precision(dtype, alpha):
+    every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(dtype)
+    y = torch.ops.plunit.plu(every, alpha, 1.0)
+    grad = every[torch.randperm(len(every), generator=torch.Generator().manual_seed(0))]
+    slopes = torch.where(every.float().abs() > 1, torch.tensor(alpha), 1.0)
+    expected = (grad.float() * slopes).to(dtype)
+    torch.testing.assert_close(
+        torch.ops.plunit.plu_backward(grad, y, alpha, 1.0), expected, rtol=0, atol=0, equal_nan=True
+    )
+
+
+@native_only
+@pytest.mark.parametrize("dtype", HALVES)
+def test_half_precision_is_never_slower_than_without_the_kernel(monkeypatch, dtype):
+    x, grad = (torch.randn(1_000_000).to(dtype) for _ in range(2))
+    x.requires_grad_()
+    kernel, times = op._native, {True: [], False: []}
+    for _ in range(15):
+        for is_native, taken in times.items():
+            monkeypatch.setattr(op, "_native", kernel if is_native else None)
+            taken.append(timeit.timeit(lambda: torch.autograd.grad(plu(x), x, grad), number=1))
+    assert min(times[True]) <= min(times[False])

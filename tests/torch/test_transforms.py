@@ -11,6 +11,7 @@ from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import plunit
+import plunit.pieces
 from plunit.torch import PLU, plu
 
 MODULES = {
@@ -135,38 +136,113 @@ def test_export(module):
     torch.testing.assert_close(program.module()(x.clone()), module(x.clone()))
 
 
-def in_onnxruntime(model, x, file):
-    onnxruntime = pytest.importorskip("onnxruntime")
+exporters = pytest.mark.parametrize("dynamo", [True, False], ids=["torch.export", "TorchScript"])
+
+
+def save_onnx(model, x, file, dynamo):
+    """Export, and fail on a warning that the trace depends on numbers of the example."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's own deprecations
-        torch.onnx.export(model, (x,), file, dynamo=True, verbose=False)
+        warnings.simplefilter("ignore")  # the exporters' own deprecations
+        warnings.simplefilter("error", torch.jit.TracerWarning)
+        torch.onnx.export(model.eval(), (x,), file, dynamo=dynamo, verbose=False)
+
+
+def in_onnxruntime(file, x):
+    onnxruntime = pytest.importorskip("onnxruntime")
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     return session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
 
 
+@exporters
 @pytest.mark.parametrize("name", ["fixed", "flat", "learnable", "per channel"])
-def test_onnx_in_onnxruntime(name, tmp_path):
+def test_onnx_in_onnxruntime(name, dynamo, tmp_path):
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(3, 4, 3), MODULES[name](), nn.Flatten(), nn.Linear(64, 2)).eval()
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), MODULES[name](), nn.Flatten(), nn.Linear(64, 2))
     x = points(2, 3, 6, 6)
-    actual = in_onnxruntime(model, x, tmp_path / "model.onnx")
+    save_onnx(model, x, tmp_path / "model.onnx", dynamo)
+    actual = in_onnxruntime(tmp_path / "model.onnx", x)
     np.testing.assert_allclose(actual, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_onnx_activation_alone_is_equal_to_the_bit(tmp_path):
-    x = points(1000)
-    actual = in_onnxruntime(PLU().eval(), x, tmp_path / "plu.onnx")
-    np.testing.assert_array_equal(actual, plunit.plu(x.numpy()))
-    np.testing.assert_array_equal(np.signbit(actual), np.signbit(x.numpy()))
+SPECIAL = torch.tensor([torch.nan, torch.inf, -torch.inf, 3e38, -3e38, 1e-40, 0.0, -0.0])
 
 
-@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+@exporters
+@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.0, 1.0), (0.7, 0.3), (1.0, 2.0), (3.0, 0.0)])
+def test_onnx_activation_alone_is_equal_to_the_bit(alpha, c, dynamo, tmp_path):
+    x = torch.cat([points(1000), SPECIAL])
+    save_onnx(PLU(alpha, c), x, tmp_path / "plu.onnx", dynamo)
+    actual, expected = in_onnxruntime(tmp_path / "plu.onnx", x), plunit.plu(x.numpy(), alpha, c)
+    np.testing.assert_array_equal(actual, expected)
+    if c > 0:  # else each zero is a kink, where the sign is lost
+        np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))
+
+
+NODES = {
+    "fixed": ["Clip", "Sub", "Mul", "Sub"],
+    "flat": ["Clip"],
+    "inplace": ["Clip", "Sub", "Mul", "Sub"],
+    "learnable": ["Clip", "Sub", "Mul", "Sub"],
+    "per channel": ["Max", "Min", "Sub", "Mul", "Sub"],
+    "alpha only": ["Clip", "Sub", "Mul", "Sub"],
+}
+
+
+@exporters
+@pytest.mark.parametrize("name", NODES)
+def test_onnx_has_no_more_nodes_than_the_function_needs(name, dynamo, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 4), MODULES[name](), nn.Linear(4, 2))
+    with torch.no_grad():
+        for raw in model[1].parameters():
+            raw += torch.randn_like(raw)
+    save_onnx(model, points(1, 6), tmp_path / "model.onnx", dynamo)
+    nodes = [node.op_type for node in onnx.load(tmp_path / "model.onnx").graph.node]
+    copy = ["Shape", "Expand"] if model[1].inplace and not dynamo else []  # how TorchScript writes copy_
+    assert [kind for kind in nodes if kind not in ("Gemm", "Constant", "Identity")] == NODES[name] + copy
+    read = plunit.pieces.load(tmp_path / "model.onnx")
+    for x in (2 * points(5, 6)).split(1):
+        np.testing.assert_allclose(read(x.numpy()), in_onnxruntime(tmp_path / "model.onnx", x), rtol=1e-5, atol=1e-6)
+
+
+def test_onnx_of_any_batch_size_by_torchscript(tmp_path):
+    module, file = MODULES["per channel"](), tmp_path / "plu.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.onnx.export(module, (points(2, 4),), file, dynamo=False, input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    x = points(7, 4)
+    np.testing.assert_allclose(in_onnxruntime(file, x), module(x).detach().numpy(), rtol=1e-6)
+
+
 @modules
 def test_jit_trace(module):
     x = points(3, 4, 5)
     traced = torch.jit.trace(module, (x.clone(),), check_trace=False)
     other = points(3, 4, 5).flip(0)
     torch.testing.assert_close(traced(other.clone()), module(other.clone()))
+
+
+HALVES = [torch.float16, torch.bfloat16]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit")  # its deprecation
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float32, torch.float64])
+@modules
+def test_jit_script(module, dtype, tmp_path):
+    torch.jit.script(module).save(tmp_path / "plu.pt")
+    scripted = torch.jit.load(tmp_path / "plu.pt")
+    x = points(3, 4, 5).to(dtype).requires_grad_()
+    expected, actual = module(x * 1), scripted(x * 1)
+    torch.testing.assert_close(actual, expected, rtol=torch.finfo(dtype).eps, atol=0)
+    gradients = [
+        torch.autograd.grad(y, [x, *m.parameters()], torch.ones_like(y))
+        for y, m in ((actual, scripted), (expected, module))
+    ]
+    torch.testing.assert_close(*gradients, rtol=1e-2 if dtype in HALVES else 1e-5, atol=1e-4)
+    if module.num_parameters > 1:
+        with pytest.raises(RuntimeError, match="invalid for input of size 4"):
+            scripted(points(3, 5))
 
 
 @pytest.mark.usefixtures("path")

@@ -22,7 +22,7 @@ from plunit.base.files import save_whole
 from plunit.base.progress import bars
 from plunit.cli import NOT_SHOWN
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
-from plunit.pieces.formats.exporter import EXPORTERS, call_note, check_ending
+from plunit.pieces.formats.exporter import call_note, check_ending
 from plunit.pieces.formats.vnnlib import is_specification
 from plunit.pieces.limits import Progress, many
 
@@ -72,7 +72,9 @@ def pieces_of(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="OUT", help=f"Write the network to a file: {', '.join(EXPORTERS)}."),
+        typer.Option(
+            metavar="OUT", help="Write the network to a file: .h (C), .onnx or .json; .csv lists its pieces in the box."
+        ),
     ] = None,
     maximum: Annotated[bool, typer.Option("--maximum", help="Print the proved maximum of the first output.")] = False,
 ) -> None:

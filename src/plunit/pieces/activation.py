@@ -6,8 +6,11 @@ with knots and slopes, and so with every piecewise-linear activation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,14 +46,24 @@ class Activation:
         if (self.knots[..., 1:] < self.knots[..., :-1]).any():
             raise ValueError(f"knots must be in order along the last axis, got {self.knots}; sort them")
 
-    @property
+    @cached_property
     def intercepts(self) -> Floats:
-        """The b of each piece f(z) = slope z + b, from continuity; b = at_zero on the piece that holds 0."""
+        """The b of each piece f(z) = slope z + b, from continuity: f(0) plus one term for each knot between 0 and z.
+
+        A single term is a product in double precision. A sum of several is exact and rounded once: terms may cancel.
+        """
         knots = np.where(np.isfinite(self.knots), self.knots, 0.0)
-        steps = (self.slopes[..., :-1] - self.slopes[..., 1:]) * knots
-        climb = np.concatenate([np.zeros((*self.at_zero.shape, 1)), np.cumsum(steps, axis=-1)], axis=-1)
-        home = np.sum(self.knots < 0, axis=-1, keepdims=True)
-        return np.asarray(climb - np.take_along_axis(climb, home, axis=-1) + self.at_zero[..., None])
+        with np.errstate(over="ignore", invalid="ignore"):
+            bends = (self.slopes[..., :-1] - self.slopes[..., 1:]) * knots
+            found = _outward(bends, knots) + self.at_zero[..., None]
+            terms = np.abs(_outward((bends != 0).astype(np.float64), knots)) + (self.at_zero != 0)[..., None]
+        if not (terms > 1).any():
+            return np.asarray(found)
+        k = self.knots.shape[-1]
+        table = np.concatenate([self.knots, self.slopes, self.at_zero[..., None]], axis=-1).reshape(-1, 2 * k + 2)
+        rows, kinds = np.unique(table, axis=0, return_inverse=True)
+        exact = [[_nearest(b) for b in exact_intercepts(row[:k], row[k:-1], row[-1])] for row in rows.tolist()]
+        return np.where(terms > 1, np.array(exact)[kinds.reshape(-1)].reshape(found.shape), found)
 
     def part(self, pick: slice | int | None) -> Activation:
         """Return this activation for a part of its first axis; None adds an axis."""
@@ -69,6 +82,37 @@ class Activation:
 
         k = self.knots.shape[-1]
         return Activation(spread(self.knots, k), spread(self.slopes, k + 1), spread(self.at_zero))
+
+
+def _outward(terms: Floats, knots: Floats) -> Floats:
+    """Return for each piece the sum of the terms of the knots between 0 and the piece; those left of 0 count as -1."""
+    left, right = np.where(knots < 0, -terms, 0.0), np.where(knots < 0, 0.0, terms)
+    none = np.zeros((*knots.shape[:-1], 1))
+    rising = np.concatenate([none, np.cumsum(right, axis=-1)], axis=-1)
+    falling = np.concatenate([np.cumsum(left[..., ::-1], axis=-1)[..., ::-1], none], axis=-1)
+    return np.asarray(falling + rising)
+
+
+def exact_intercepts(knots: Sequence[float], slopes: Sequence[float], at_zero: float) -> list[Fraction]:
+    """Return the b of each piece f(z) = slope z + b of one function, exactly; a knot at infinity adds nothing.
+
+    >>> [str(b) for b in exact_intercepts([-2.0, 4.0], [0.5, 1.0, 0.25], 0.0)]
+    ['-1', '0', '3']
+    """
+    climb = [Fraction(0)]
+    for knot, left, right in zip(knots, slopes[:-1], slopes[1:], strict=True):
+        bend = (Fraction(left) - Fraction(right)) * Fraction(knot) if math.isfinite(knot) else Fraction(0)
+        climb.append(climb[-1] + bend)
+    home = sum(knot < 0 for knot in knots)
+    return [number - climb[home] + Fraction(at_zero) for number in climb]
+
+
+def _nearest(number: Fraction) -> float:
+    """Return the nearest floating-point number; infinity beyond the largest one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def piecewise(knots: Any, slopes: Any, at_zero: Any = 0.0) -> Activation:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from plunit.pieces.activation import Activation
+from plunit.pieces.activation import Activation, exact_intercepts
 from plunit.pieces.arrays import Bools, Floats, Ints
 
 
@@ -33,7 +32,9 @@ class Functions:
         rows, kinds = np.unique(table, axis=0, return_inverse=True)
         k = f.knots.shape[-1]
         knots, slopes = _finite(rows[:, :k], rows[:, k:-1])
-        exact = [_intercepts(*row) for row in zip(knots.tolist(), slopes.tolist(), rows[:, -1].tolist(), strict=True)]
+        exact = [
+            exact_intercepts(*row) for row in zip(knots.tolist(), slopes.tolist(), rows[:, -1].tolist(), strict=True)
+        ]
         return cls(knots, slopes, np.array(exact, dtype=object), kinds.reshape(-1))
 
     def __call__(self, z: Floats) -> Floats:
@@ -73,12 +74,3 @@ def _finite(knots: Floats, slopes: Floats) -> tuple[Floats, Floats]:
     placed = np.take_along_axis(knots, ranks, axis=1)
     pieces = np.minimum(np.arange(slopes.shape[1]), count)
     return np.where(np.isfinite(placed), placed, 0.0), np.take_along_axis(slopes, pieces, axis=1)
-
-
-def _intercepts(knots: list[float], slopes: list[float], at_zero: float) -> list[Fraction]:
-    """Return b of each piece f(z) = slope z + b, exactly."""
-    climb = [Fraction(0)]
-    for knot, left, right in zip(knots, slopes[:-1], slopes[1:], strict=True):
-        climb.append(climb[-1] + (Fraction(left) - Fraction(right)) * Fraction(knot))
-    home = sum(knot < 0 for knot in knots)
-    return [number - climb[home] + Fraction(at_zero) for number in climb]

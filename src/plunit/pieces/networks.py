@@ -13,12 +13,21 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from plunit.pieces.activation import Activation
+from plunit.pieces.activation import Activation, identity
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.exact.layer import Units, affine
 
 LayerLike = Activation | tuple[Any, Any]
 """What a network is built from: an activation, or (weight [out, in], bias [out])."""
+
+_Affine = tuple[Floats, Floats]
+"""weight [..., out, in] and bias [..., out]."""
+
+LARGEST = 1e300
+"""Inputs and values of a question stay below this, so that sums of a few do not overflow."""
+
+PROBED = 256
+"""The number of columns of a product that are tried first: where the product is not exact, they nearly always tell."""
 
 Nets = TypeVar("Nets", "Network", "Ensemble")
 
@@ -164,7 +173,9 @@ def network(layers: Sequence[LayerLike]) -> Network:
 def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
     """Build an ensemble from its layers in order: (weight [out, in, members], bias [out, members]) or an activation.
 
-    Neighbouring affine layers become one, and neighbouring activations get W = 1 between them.
+    Neighbouring affine layers become one if their product is exact in float64. Otherwise units f(z) = z keep them
+    apart, so that the network is the function of the numbers that are given. Neighbouring activations get W = 1 between
+    them.
     """
     chain = [layer if isinstance(layer, Activation) else _affine(i, *layer) for i, layer in enumerate(layers)]
     shapes = [part[0].shape for part in chain if not isinstance(part, Activation)]
@@ -184,11 +195,63 @@ def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
             weight, bias = None, np.zeros((members, units))
         elif part[0].shape[2] != units:
             raise ValueError(f"layer {i} takes {part[0].shape[2]} inputs, but {units} come before it")
-        elif weight is None:
-            weight, bias = part
         else:
-            weight, bias = part[0] @ weight, (part[0] @ bias[..., None])[..., 0] + part[1]
+            both = part if weight is None else exact_product(part, (weight, bias))
+            if both is None:
+                found.append(Layer(_filled(weight, bias), bias, identity().spread(units, members)))
+            weight, bias = both or part
     return Ensemble((*found, Layer(_filled(weight, bias), bias)))
+
+
+def exact_product(after: _Affine, before: _Affine) -> _Affine | None:
+    """Return (W, b) of W2 (W1 x + b1) + b2 = W x + b if float64 holds them exactly, else None."""
+    (outer, shift), (inner, start) = after, before
+    row = np.concatenate([outer, shift[..., None]], axis=-1)
+    column = np.concatenate([start, np.ones((*start.shape[:-1], 1))], axis=-1)[..., None]
+    if not (_is_exact(row, column) and (_only_moves(outer, inner) or _is_exact(outer, inner))):
+        return None
+    return outer @ inner, (row @ column)[..., 0]
+
+
+def _only_moves(left: Floats, right: Floats) -> bool:
+    """Whether a product has single terms w 2^p, none too small or too large: a permutation, a pooling, a scaling."""
+    for moves, axis, other in ((left, -1, right), (right, -2, left)):
+        factors, numbers = np.abs(moves[moves != 0]), np.abs(other[other != 0])
+        least = float(factors.min(initial=1.0)) * float(numbers.min(initial=1.0))
+        most = float(factors.max(initial=1.0)) * float(numbers.max(initial=1.0))
+        # all digits of a number above 2^-960 are above the smallest number
+        fits = least > 2.0**-960 and most < LARGEST
+        if fits and (np.frexp(factors)[0] == 0.5).all() and (np.count_nonzero(moves, axis=axis) <= 1).all():
+            return True
+    return False
+
+
+def _is_exact(left: Floats, right: Floats) -> bool:
+    """Whether no sum in left @ right is rounded; True is certain.
+
+    With all terms multiples of 2^p, their sums are exact in any order if the sum of their sizes is below 2^(p + 53).
+    For one term p is its own; for several it is that of the row of `left` and the column of `right`.
+    """
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return False
+    corner = left[..., :1, :], right[..., :PROBED]
+    if corner[0].size < left.size and not _is_exact(*corner):
+        return False
+    (used, low), (taken, deep) = ((part != 0, _lowest_bits(part)) for part in (left, right))
+    alone = used.astype(np.float64) @ taken.astype(np.float64) <= 1
+    own = np.where(used, low, 0.0) @ taken + used @ np.where(taken, deep, 0.0)
+    power = np.where(alone, own, low.min(axis=-1)[..., None] + deep.min(axis=-2)[..., None, :])
+    with np.errstate(over="ignore"):
+        sizes = np.ldexp(np.abs(left) @ np.abs(right), -np.clip(power, -1074, 971).astype(np.int64))
+    return bool(((power >= -1074) & (sizes < 2.0**53)).all())
+
+
+def _lowest_bits(numbers: Floats) -> Floats:
+    """Return the largest p for each number such that the number is a multiple of 2^p; infinity for 0."""
+    part, power = np.frexp(numbers)
+    digits = np.ldexp(part, 53).astype(np.int64)
+    lowest = np.frexp((digits & -digits).astype(np.float64))[1] - 1
+    return np.where(digits == 0, np.inf, power - 53.0 + lowest)
 
 
 def _filled(weight: Floats | None, bias: Floats) -> Floats:
@@ -196,7 +259,10 @@ def _filled(weight: Floats | None, bias: Floats) -> Floats:
 
 
 def plane(net: Nets, origin: Any, u: Any, v: Any) -> Nets:
-    """g(s, t) = f(origin + s u + t v): the network on a plane through its input space, as a network of two inputs."""
+    """g(s, t) = f(origin + s u + t v): the network on a plane through its input space, as a network of two inputs.
+
+    The weights of its first layer are products, rounded to float64.
+    """
     as_ensemble(net)
     points = [np.asarray(point, dtype=np.float64) for point in (origin, u, v)]
     if any(point.shape != (net.inputs,) or not np.isfinite(point).all() for point in points):
@@ -237,14 +303,18 @@ def interval(ends: Any, name: str, side: str = "", *, fixed: bool = False) -> tu
 
 
 def check_size(net: Network | Ensemble, size: Floats) -> None:
-    """Raise ValueError if values or slopes for |x| <= size might be too large for a number."""
+    """Raise ValueError if inputs, values or slopes for |x| <= size might be too large for a number."""
+    if not (size < LARGEST).all():
+        raise ValueError(
+            f"inputs reach {np.max(size):.1e} on this domain, and must stay below {LARGEST:g}; take a smaller domain"
+        )
     with np.errstate(over="ignore", invalid="ignore"):
         bound = np.maximum(size, 1.0)
         for layer in net.layers:
             bound = np.einsum("...oi,...i->...o", np.abs(layer.weight), bound) + np.abs(layer.bias)
             if (f := layer.activation) is not None:
                 bound = np.abs(f.slopes).max(axis=-1) * bound + np.abs(f.at_zero)
-            if not (bound < 1e300).all():
+            if not (bound < LARGEST).all():
                 raise ValueError(f"values may reach {bound.max():.1e} on this domain; scale the weights")
 
 

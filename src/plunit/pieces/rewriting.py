@@ -4,6 +4,7 @@ rescaled        output_shift + output_scale f((x - shift) / scale), for raw inpu
 side_by_side    (f(x), g(x)), each of its own inputs
 difference      f(x) - g(x)
 merged          f with equal units as one
+without_clip    f without a first layer that changes nothing on a box
 to_relu         f with ReLU as its only activation
 """
 
@@ -20,7 +21,11 @@ from plunit.pieces import activation
 from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.layer import Units
-from plunit.pieces.networks import Layer, LayerLike, Network, check_network, network
+from plunit.pieces.functions import Functions
+from plunit.pieces.networks import Layer, Network, check_network
+
+_Affine = tuple[Floats, Floats]
+"""weight [out, in] and bias [out]."""
 
 FAR = 1024.0
 """A sum that starts at a knot of this size loses three digits of a z near 1."""
@@ -123,8 +128,8 @@ def merged(net: Network) -> Network:
         same: dict[bytes, list[int]] = {}
         for unit, numbers in enumerate(zip(weight, layer.bias + 0.0, f.knots, f.slopes, f.at_zero, strict=True)):
             same.setdefault(b"".join(part.tobytes() for part in numbers), []).append(unit)
-        columns, kept = after.copy(), np.ones(len(weight), dtype=np.bool_)
-        for first, *others in same.values():
+        columns, kept = after + 0.0, np.ones(len(weight), dtype=np.bool_)
+        for first, *others in (units for units in same.values() if len(units) > 1):
             parts = after[:, [first, *others]].tolist()
             sums = [math.fsum(row) for row in parts]
             if all(math.fsum([*row, -total]) == 0 for row, total in zip(parts, sums, strict=True)):
@@ -132,6 +137,24 @@ def merged(net: Network) -> Network:
         layers[i] = Layer(weight[kept], layer.bias[kept], Activation(f.knots[kept], f.slopes[kept], f.at_zero[kept]))
         layers[i + 1] = Layer(columns[:, kept], layers[i + 1].bias, layers[i + 1].activation)
     return Network(tuple(layers))
+
+
+def without_clip(net: Network, box: Floats) -> Network:
+    """Return the same function on a box [in, 2], without its first layer if that is x -> x there.
+
+    >>> net = network([(np.eye(1), [0.0]), activation.hardtanh(), ([[2.0]], [0.0])])
+    >>> without_clip(net, np.array([[-1.0, 0.5]])), without_clip(net, np.array([[-1.0, 1.5]]))
+    (Network(1 - 1), Network(1 - 1 - 1))
+    """
+    first = net.layers[0]
+    if first.activation is None or first.bias.any() or not np.array_equal(first.weight, np.eye(net.inputs)):
+        return net
+    f = Functions.of(first.activation)
+    knots, (low, high) = f.knots[f.kinds], box.T[..., None]
+    last = (knots < high).sum(axis=1, keepdims=True)
+    on, pieces = np.minimum((knots <= low).sum(axis=1, keepdims=True), last), np.arange(knots.shape[1] + 1)
+    same = ((f.slopes == 1) & (f.intercepts == 0))[f.kinds]
+    return Network(net.layers[1:]) if same[(on <= pieces) & (pieces <= last)].all() else net
 
 
 def _lengthened(net: Network, depth: int) -> tuple[Layer, ...]:
@@ -151,26 +174,42 @@ def to_relu(net: Network) -> Network:
 
         f(z) = f(t_1) - s_0 relu(t_1 - z) + s_1 relu(z - t_1) + sum_{j > 1} (s_j - s_{j-1}) relu(z - t_j),
 
-    so that PLU takes three. A unit without knots takes two, relu(z) and relu(-z). Units whose factor is 0 are left out:
-    ReLU stays one ReLU. A sum that starts at a knot above 1024 in size would lose digits. So it starts at the first
-    knot of at most 1024 in size, or at 0. Bends left of this start are (s_j - s_{j-1}) relu(t_j - z).
+    so that PLU takes three. A unit without knots takes two, relu(z) and relu(-z), and a layer of such units none. Units
+    whose factor is 0 are left out: ReLU stays one ReLU. A sum that starts at a knot above 1024 in size would lose
+    digits. So it starts at the first knot of at most 1024 in size, or at 0. Bends left of this start are
+    (s_j - s_{j-1}) relu(t_j - z). These factors are multiplied into the weights and rounded, so that the two networks
+    differ by rounding errors.
 
+    >>> from plunit.pieces import network
     >>> net = network([([[1.0]], [0.0]), activation.plu(0.5), ([[2.0]], [0.0])])
     >>> plain = to_relu(net)
     >>> plain.widths[1], plain([[-3.0], [0.5], [3.0]]).ravel().tolist()
     (3, [-4.0, 1.0, 4.0])
     """
     check_network(net)
-    layers: list[LayerLike] = []
+    layers, before = list[Layer](), None
     for layer in net.layers:
-        layers.append((layer.weight, layer.bias))
-        if layer.activation is not None:
-            layers += _sums(layer.activation)
-    return network(layers)
+        affine, f = (layer.weight, layer.bias), layer.activation
+        affine = affine if before is None else _product(affine, before)
+        if f is None:
+            return Network((*layers, Layer(*affine)))
+        if (f.slopes == f.slopes[:, :1]).all():
+            before = _product((np.diag(f.slopes[:, 0]), f.at_zero), affine)
+            continue
+        shifts, before = _sums(f)
+        weight, bias = _product(shifts, affine)
+        layers.append(Layer(weight, bias, activation.relu().spread(len(bias))))
+    raise AssertionError("the last layer has no activation")
 
 
-def _sums(f: Activation) -> list[LayerLike]:
-    """Return f_u(z) = constant + sum of factor relu(sign z - shift) as layers."""
+def _product(after: _Affine, before: _Affine) -> _Affine:
+    """Return (W, b) of W2 (W1 x + b1) + b2, in double precision."""
+    (outer, shift), (inner, start) = after, before
+    return outer @ inner, (outer @ start[:, None])[:, 0] + shift
+
+
+def _sums(f: Activation) -> tuple[_Affine, _Affine]:
+    """Return f_u(z) = constant + sum of factor relu(sign z - shift) as the affine maps before and after the ReLUs."""
     constants, terms = np.zeros(len(f.knots)), []
     for unit in range(len(f.knots)):
         constants[unit], found = _terms(f, unit)
@@ -180,7 +219,7 @@ def _sums(f: Activation) -> list[LayerLike]:
     before, after = np.zeros((len(terms), len(constants))), np.zeros((len(constants), len(terms)))
     for row, (unit, factor, sign, _) in enumerate(terms):
         before[row, unit], after[unit, row] = sign, factor
-    return [(before, -np.array(terms)[:, -1]), activation.relu(), (after, constants)]
+    return (before, -np.array(terms)[:, -1]), (after, constants)
 
 
 def _terms(f: Activation, unit: int) -> tuple[float, list[tuple[float, float, float]]]:

@@ -13,6 +13,7 @@ h and z come from interval arithmetic. gamma_k is that of Higham (2002; docs/glo
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, Context
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,16 @@ def rounded_up(bound: float) -> float:
     (0.02001, 2.0)
     """
     return float(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(float(bound)))
+
+
+def check_knots(knots: Floats, dtype: np.dtype[Any]) -> None:
+    """Raise ValueError if two knots [..., k] become one number in this type: the step between them would be lost."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = (np.diff(knots) > 0) & (np.diff(knots.astype(dtype)) == 0)
+    if lost.any():
+        raise ValueError(
+            f"two knots near {knots[..., :-1][lost][0]} are one number in {dtype}; write the file in double precision"
+        )
 
 
 def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:

@@ -154,8 +154,8 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | Path) -> None:
         """Write the exact function to a file; its ending is one of those of `plunit.pieces.save`.
 
-        .h is C source with a bound on its rounding errors in the range of the data, .onnx the network. .json is the
-        curve over that range for one input, else the network. The names of the columns of a DataFrame are kept:
+        .h is C source with a bound on its rounding errors in the range of the data; .onnx and .json hold the network;
+        .csv lists its pieces over that range, for one input. The names of the columns of a DataFrame are kept:
         `x[0] = temp` in C.
         """
         from plunit.pieces.formats.exporter import save

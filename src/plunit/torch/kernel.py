@@ -69,7 +69,7 @@ def _overwrite(kernel: Kernel, x: Tensor, alpha: Parameter, c: Parameter, learne
 
 def widened(x: Tensor) -> Tensor:
     """Return x with enough digits to compute in: half precision as float32."""
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+    return x.float() if x.dtype in [torch.float16, torch.bfloat16] else x  # a list, which torch.jit.script compiles
 
 
 def reduced(grad: Tensor, parameter: Parameter) -> Tensor | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Literal
 
@@ -11,7 +14,7 @@ from torch.nn.utils import parametrize
 
 from plunit import learned
 from plunit.torch.kernel import widened
-from plunit.torch.op import inverse, plu
+from plunit.torch.op import inverse, is_traced, plu
 
 _NAMESPACE = SimpleNamespace(sigmoid=torch.sigmoid, exp=torch.exp, clip=nn.functional.hardtanh)
 """What `plunit.learned` needs; the gradient of hardtanh is one op, that of clip five."""
@@ -39,6 +42,8 @@ class PLU(nn.Module):
     >>> PLU(learnable=True, num_parameters=16)
     PLU(alpha=0.1, c=1.0, learnable=True, num_parameters=16, dim=1)
     """
+
+    __jit_unused_properties__ = ("alpha", "c")  # torch.jit.script compiles the other members that `forward` reaches
 
     def __init__(
         self,
@@ -81,9 +86,11 @@ class PLU(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return PLU(input)."""
-        if self.learnable is False:
-            return plu(input, self.initial_alpha, self.initial_c, inplace=self.inplace)
-        return plu(input, *self._along_channels(input), inplace=self.inplace)
+        if not torch.jit.is_scripting():  # type: ignore[attr-defined]
+            if self.learnable is False:
+                return plu(input, self.initial_alpha, self.initial_c, inplace=self.inplace)
+            return plu(input, *self._along_channels(input), inplace=self.inplace)
+        return self._script(input)
 
     def inverse(self, y: Tensor) -> Tensor:
         """Return the x with PLU(x) = y."""
@@ -123,9 +130,60 @@ class PLU(nn.Module):
     def _along_channels(self, x: Tensor) -> tuple[float | Tensor, float | Tensor]:
         """Return alpha and c, shaped to broadcast along axis `dim` of x."""
         several = self.num_parameters > 1
-        shape = learned.channel_shape(x.shape, self.num_parameters, self.dim) if several else []
+        shape = learned.channel_shape(_read_sizes(x), self.num_parameters, self.dim) if several else []
         values = (self.alpha, self.c)
-        return tuple(v.reshape(shape) if isinstance(v, Tensor) else v for v in values)  # type: ignore[return-value]
+        return tuple(_fold(v.reshape(shape)) if isinstance(v, Tensor) else v for v in values)  # type: ignore[return-value]
+
+    def _script(self, input: Tensor) -> Tensor:
+        """Return PLU(input) in the part of Python that torch.jit.script compiles; `plu` is beyond it."""
+        x = widened(input)
+        alpha = torch.full([], self.initial_alpha, dtype=x.dtype, device=x.device)
+        c = torch.full([], self.initial_c, dtype=x.dtype, device=x.device)
+        shape = [1] * x.dim()
+        if self.num_parameters > 1:
+            shape[self.dim] = x.size(self.dim)
+        if hasattr(self, "raw_alpha"):
+            alpha = torch.sigmoid(_limit(self.raw_alpha)).to(x.dtype).reshape(shape)  # type: ignore[arg-type]
+        if hasattr(self, "raw_c"):
+            c = torch.exp(_limit(self.raw_c)).to(x.dtype).reshape(shape)  # type: ignore[arg-type]
+        y = _script_formula(x, alpha, c).to(input.dtype)
+        return input.copy_(y) if self.inplace else y
+
+
+def _limit(raw: Tensor) -> Tensor:
+    """Return raw numbers within the limits of `plunit.learned`, in single precision at least."""
+    return torch.clamp(widened(raw), -learned.LIMIT, learned.LIMIT)
+
+
+def _script_formula(x: Tensor, alpha: Tensor, c: Tensor) -> Tensor:
+    """Return `plunit.functional.formula` of tensors, without the namespace that torch.jit.script cannot compile."""
+    edge = x.sign() * c
+    reach = torch.where(x.isinf() & (alpha == 0), torch.zeros_like(x), x - edge)
+    return torch.where(x.abs() > c, edge + reach * alpha, x)
+
+
+@contextlib.contextmanager
+def _read_constants() -> Iterator[None]:
+    """Let torch.jit.trace store as constants the numbers that are read from tensors, without its warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
+        yield
+
+
+def _read_sizes(x: Tensor) -> Sequence[int]:
+    """Return the shape of x as numbers, which they are not within torch.jit.trace."""
+    if not is_traced():
+        return x.shape
+    with _read_constants():
+        return [int(size) for size in x.shape]
+
+
+def _fold(value: Tensor) -> Tensor:
+    """Return a value of the module; a constant if torch.jit.trace exports to ONNX, where it would be several nodes."""
+    if not (is_traced() and torch.onnx.is_in_onnx_export()):
+        return value
+    with _read_constants():
+        return torch.tensor(value.tolist(), dtype=value.dtype, device=value.device)
 
 
 class Residual(nn.Module):

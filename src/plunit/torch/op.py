@@ -3,7 +3,7 @@
 - The native kernel (csrc) serves plain CPU tensors; csrc/native.cpp says which and returns None for the others.
 - The Triton kernel serves GPU tensors after `use_triton()`.
 - The composite, PyTorch's own ops, serves all other eager tensors.
-- Compilers, exporters, torch.func and forward mode get the formula itself.
+- Compilers, torch.export, torch.func and forward mode get the formula itself; exporters to ONNX a shorter form.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
     if not (type(x) is Tensor and x.dtype is torch.float32 and _are_usual(alpha, c)):
         x, alpha, c = _checked(x, alpha, c)
     if is_recorded() or is_transformed(x, alpha, c):
-        y = _wide_formula(formula, x, alpha, c)
+        y = _evaluate(_clip_form if torch.onnx.is_in_onnx_export() else formula, x, alpha, c)
         return x.copy_(y) if inplace else y
     if _native is None and x.is_cpu:
         native.notice()
@@ -114,7 +114,7 @@ def slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> slope(torch.tensor([-2.0, 1.0, 2.0]))
     tensor([0.1000, 1.0000, 0.1000])
     """
-    return _wide_formula(slope_formula, *_checked(x, alpha, c))
+    return _evaluate(slope_formula, *_checked(x, alpha, c))
 
 
 def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
@@ -123,12 +123,17 @@ def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> log_slope(torch.tensor([-2.0, 1.0, 2.0]))
     tensor([-2.3026,  0.0000, -2.3026])
     """
-    return _wide_formula(log_slope_formula, *_checked(x, alpha, c))
+    return _evaluate(log_slope_formula, *_checked(x, alpha, c))
 
 
 def is_recorded() -> bool:
     """Whether torch.compile, torch.export or torch.jit.trace records the ops that run."""
-    return torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    return torch.compiler.is_compiling() or is_traced()
+
+
+def is_traced() -> bool:
+    """Whether torch.jit.trace records the ops that run."""
+    return torch.jit.is_tracing()  # type: ignore[attr-defined, no-any-return, no-untyped-call]
 
 
 def is_transformed(*values: Any) -> bool:
@@ -179,14 +184,28 @@ def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
         # an alpha that underflows is 0, for which there are special rules
         info = torch.finfo(dtype)
         return 0.0 if name == "alpha" and value < info.tiny else min(float(value), info.max)
-    tensor = torch.as_tensor(value, device=x.device)
+    tensor = value if isinstance(value, Tensor) else torch.as_tensor(value)
     if tensor.is_complex():
         raise TypeError(f"{name} must be real, got a tensor of {tensor.dtype}; take its real part")
-    return tensor.to(dtype)
+    return _convert(tensor, dtype, x.device)
 
 
-def _wide_formula(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    return function(torch, widened(x), alpha, c).to(x.dtype)  # type: ignore[no-any-return]
+def _evaluate(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
+    return _convert(function(torch, widened(x), alpha, c), x.dtype, x.device)
+
+
+def _clip_form(xp: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
+    """Return m - alpha * (m - x) with m = clip(x, -c, c): four nodes of ONNX, with the bits of `formula` for finite x.
+
+    Its gradients differ from those of PLU for NaN and for infinite gradients of y, so only exporters to ONNX use it.
+    """
+    m = xp.clamp(x, -c, c)
+    return m if isinstance(alpha, float) and alpha == 0 else m - alpha * (m - x)  # type: ignore[no-any-return]
+
+
+def _convert(tensor: Tensor, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return the tensor in this dtype on this device; `to` would leave a node in a trace even if both are the same."""
+    return tensor if tensor.dtype == dtype and tensor.device == device else tensor.to(device, dtype)
 
 
 if os.environ.get("PLUNIT_TRITON") == "1":

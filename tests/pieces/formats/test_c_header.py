@@ -248,6 +248,12 @@ def test_the_self_test_sees_a_changed_weight(dtype, language, tmp_path):
     assert result() == 1
 
 
+@pytest.mark.parametrize("f", [activation.hardtanh(-1e6, 0.1), activation.piecewise([3.0], [-1 / 3, 0.0], 1.0)])
+def test_the_self_test_of_a_right_program_passes_where_terms_cancel(f, tmp_path):
+    save_c(network([([[1.0]], [0.0]), f, ([[1.0]], [0.0])]), tmp_path / "f.h", "f", box=[(3.5, 4.5)])
+    assert subprocess.run([compile_c('#define f_SELF_TEST\n#include "f.h"\n', tmp_path)]).returncode == 0
+
+
 @pytest.mark.parametrize("name", ["i", "y", "gap"])
 def test_a_name_of_one_letter_has_a_self_test(name, tmp_path):
     save_c(SMALL, tmp_path / "f.h", name, box=[(-1, 1)] * 2)
@@ -323,7 +329,7 @@ MESSAGES = [
     (LINE, {"box": [(0, 1)]}, "a curve takes no box; a network does"),
     (LINE, {"scale": 2.0}, "a curve takes no scale"),
     (ensemble([(np.ones((1, 2, 2)), np.zeros((1, 2)))]), {}, "an ensemble of 2"),
-    (STEP, {"dtype": "float"}, "too short for float; take dtype='double'"),
+    (STEP, {"dtype": "float"}, "are one number in float32; write the file in double precision"),
     (quantized("mixed 0"), {"dtype": "float"}, "fixed point takes no dtype; quantize has them"),
     (quantized("mixed 0"), {"box": [(0, 1)]}, "fixed point takes no box; quantize"),
     (quantized("mixed 0"), {"scale": 2.0}, "fixed point takes no scale; quantize"),
@@ -334,6 +340,7 @@ MESSAGES = [
     (SMALL, {"scale": [1, 0]}, "scale must not be 0"),
     (SMALL, {"shift": [1, 2, 3]}, "shift must be a finite number or 2 of them"),
     (SMALL, {"dtype": "float", "output_scale": 1e40}, "too large for float"),
+    (network([([[1.0]], [0.0]), activation.piecewise([1e308], [0.0, 9.0])]), {}, "too large for double"),
     (SMALL, {"dtype": "float", "box": [(-1e38, 1e38)] * 2}, "in this box, too large for float32"),
 ]
 

@@ -109,14 +109,14 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_curve_that_save_wrote_is_loaded_as_a_network(domain, tmp_path):
     for seed in range(0, 40, 4):
         net = random_network(seed, 1, 6, 3, 2)
-        save(net, tmp_path / "net.json", [domain])
+        save(curve(net, *domain), tmp_path / "net.json")
         x = np.concatenate([np.linspace(*domain, 300), curve(net, *domain).knots])[:, None]
         np.testing.assert_allclose(load(tmp_path / "net.json")(x), net(x), rtol=0, atol=1e-11 * np.abs(net(x)).max())
 
 
 def test_the_step_of_a_curve_keeps_its_height(tmp_path):
     net = network([([[1e13]], [-3e12]), activation.hardtanh(), ([[1.0]], [0.0])])
-    save(net, tmp_path / "net.json", [(-3.0, 3.0)])
+    save(curve(net, -3.0, 3.0), tmp_path / "net.json")
     x = [[-3.0], [0.2], [0.4], [3.0]]
     np.testing.assert_allclose(load(tmp_path / "net.json")(x).ravel(), [-1, -1, 1, 1], rtol=1e-14)
 

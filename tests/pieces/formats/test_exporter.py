@@ -75,13 +75,26 @@ def test_what_can_be_read_comes_back(ending, tmp_path):
     np.testing.assert_allclose(load(path)(x), net(x), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_a_box_cuts_nothing_off_a_network(ending, inputs, tmp_path):
+    path = tmp_path / f"net{ending}"
+    if EXPORTERS[ending].only_curves:
+        pytest.skip("this format holds curves alone")
+    net = random_network(5, inputs, 4, 2, 1)
+    save(net, path, [(0.0, 1e-3)] * inputs)
+    if not any(importer.recognises(Content.of(path)) for importer in IMPORTERS):
+        pytest.skip("this format is not read")
+    x = np.random.default_rng(0).uniform(-1e3, 1e3, (200, inputs))
+    np.testing.assert_allclose(load(path)(x), net(x), rtol=1e-12, atol=1e-12)
+
+
 def test_a_curve_is_written_as_that_of_its_network(ending, tmp_path):
     paths, net = [tmp_path / folder / f"net{ending}" for folder in "ab"], random_network(5, 1, 4, 2, 1)
     for path, function in zip(paths, (net, curve(net, *BOX)), strict=True):
         path.parent.mkdir()
         save(function, path, [BOX] if function is net else None, names=["temp"])
     whole, alone = (path.read_bytes() for path in paths)
-    assert (whole == alone) == (ending in (".json", ".csv"))  # the others hold the whole network
+    assert (whole == alone) == EXPORTERS[ending].only_curves  # the others hold the whole network
     assert (b"temp" in alone) == (ending != ".csv")
 
 

@@ -8,12 +8,23 @@ import numpy as np
 import pytest
 from model_files import POINTS
 
-from plunit.pieces import from_keras, from_sklearn
+from plunit.pieces import from_keras, from_sklearn, load
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 keras = pytest.importorskip("keras")
 pytest.importorskip("sklearn")
+from sklearn.decomposition import PCA  # noqa: E402
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge  # noqa: E402
 from sklearn.neural_network import MLPClassifier, MLPRegressor  # noqa: E402
+from sklearn.pipeline import Pipeline, make_pipeline  # noqa: E402
+from sklearn.preprocessing import (  # noqa: E402
+    MaxAbsScaler,
+    MinMaxScaler,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.svm import LinearSVC  # noqa: E402
 
 from plunit.keras import PLU, plu  # noqa: E402
 
@@ -48,6 +59,47 @@ def test_the_logits_of_classes(name):
     logits = from_sklearn(model)(X)
     powers = np.exp(np.append(0 * logits, logits, axis=1) if name == "two classes" else logits)
     np.testing.assert_allclose(powers / powers.sum(axis=1, keepdims=True), model.predict_proba(X), rtol=1e-10)
+
+
+STEPS = {
+    "StandardScaler": StandardScaler(),
+    "StandardScaler, bare": StandardScaler(with_mean=False, with_std=False),
+    "MinMaxScaler": MinMaxScaler((-1, 2)),
+    "MinMaxScaler, clipped": MinMaxScaler((-1, 2), clip=True),
+    "MaxAbsScaler": MaxAbsScaler(),
+    "RobustScaler": RobustScaler(),
+    "RobustScaler, bare": RobustScaler(with_centering=False, with_scaling=False),
+    "PCA": PCA(2),
+    "PCA, whitened": PCA(2, whiten=True),
+    "several, one inside": make_pipeline(RobustScaler(), make_pipeline(StandardScaler(), PCA(2))),
+    "nothing": "passthrough",
+}
+SHIFTED = 3 * X + [1.0, -20.0, 5.0]
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("last", [MLPRegressor(max_iter=20, random_state=0), LinearRegression()], ids=["MLP", "linear"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_pipeline(name, last):
+    model = make_pipeline(STEPS[name], last).fit(SHIFTED, TARGETS["two outputs"])
+    # beyond the data, where values are clipped
+    points = np.concatenate([SHIFTED, 4 * SHIFTED])
+    np.testing.assert_allclose(from_sklearn(model)(points), model.predict(points), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["two classes", "three classes"])
+@pytest.mark.parametrize("last", [LogisticRegression(), LinearSVC()], ids=["logistic", "support vectors"])
+def test_the_scores_of_a_linear_model(name, last):
+    model = make_pipeline(StandardScaler(), last).fit(SHIFTED, TARGETS[name])
+    scores = model.decision_function(SHIFTED).reshape(80, -1)
+    np.testing.assert_allclose(from_sklearn(model)(SHIFTED), scores, rtol=1e-10, atol=1e-10)
+
+
+def test_a_linear_model_without_intercept_or_with_sparse_coefficients():
+    model = Ridge(fit_intercept=False).fit(X, TARGETS["one output"])
+    np.testing.assert_allclose(from_sklearn(model)(X)[:, 0], model.predict(X), rtol=1e-12)
+    model = LogisticRegression().fit(X, TARGETS["three classes"]).sparsify()
+    np.testing.assert_allclose(from_sklearn(model)(X), model.decision_function(X), rtol=1e-12)
 
 
 layers = keras.layers
@@ -125,6 +177,31 @@ def test_a_functional_model_alone_and_inside_another(make):
     agrees(make(layers.Dense(3), functional(*inside), layers.Dense(2)))
 
 
+EXPORTED = {
+    "PLU": lambda: [layers.Dense(4), PLU(0.3, 2.0)],
+    "plu": lambda: [layers.Dense(4, activation=plu)],
+    "PLU, flat": lambda: [layers.Dense(4), PLU(0.0)],
+    "PLU, learned": lambda: [layers.Dense(4), PLU(learnable=True)],
+    "PLU, learned for each unit": lambda: [layers.Dense(4), PLU(learnable=True, shared_axes=())],
+    "ReLU": lambda: [layers.Dense(4), layers.ReLU(max_value=1.5)],
+}
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_what_keras_exports_as_onnx_is_read(name, tmp_path):
+    if keras.backend.backend() != "torch":
+        pytest.skip("Keras exports ONNX with PyTorch or TensorFlow")
+    pytest.importorskip("onnxscript")
+    model = sequential(*EXPORTED[name](), layers.Dense(2))
+    model(POINTS)  # Keras exports a model that was called
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter's own deprecations
+        model.export(str(tmp_path / "model.onnx"), format="onnx", verbose=False)
+    net = load(tmp_path / "model.onnx")
+    assert net.widths == (3, 4, 2)
+    np.testing.assert_allclose(net(POINTS), model.predict(POINTS, verbose=0), rtol=1e-4, atol=1e-4)
+
+
 class Dense(layers.Dense):
     """Not the Dense of Keras, whatever its name is."""
 
@@ -185,16 +262,31 @@ MESSAGES = {
     "two outputs": (lambda: graph(passed_by), "its output is not that of its last layer"),
     "dropout that is always on": (lambda: graph(lambda x: layers.Dropout(0.5)(x, training=True)), "is not called once"),
     "a function between layers": (lambda: graph(keras.ops.tanh), "functions between layers are not read"),
-    "MLPRegressor, not fitted": (MLPRegressor, "this needs a fitted MLPRegressor or MLPClassifier, got MLPRegressor"),
+    "MLPRegressor, not fitted": (MLPRegressor, "or a Pipeline that ends in one, got MLPRegressor"),
     "MLPRegressor, tanh": (lambda: fitted(MLPRegressor, "one output", activation="tanh"), "has activation='tanh'"),
     "MLPRegressor, exp": (curved_output, "ends in exp, which is not piecewise-linear"),
+    "scikit-learn, another step": (
+        lambda: make_pipeline(PolynomialFeatures(), LinearRegression()),
+        "the step PolynomialFeatures before the model is not affine, or not known; known are StandardScaler, ",
+    ),
+    "scikit-learn, a step of one's own": (
+        lambda: make_pipeline(type("StandardScaler", (StandardScaler,), {})(), LinearRegression()),
+        "test_model_objects.StandardScaler before the model",
+    ),
+    "scikit-learn, steps that are not fitted": (
+        lambda: make_pipeline(RobustScaler(), LinearRegression().fit(X, TARGETS["one output"])),
+        "the step RobustScaler has no n_features_in_; fit the Pipeline first",
+    ),
+    "scikit-learn, exp": (lambda: PoissonRegressor().fit(X, TARGETS["two classes"]), "got PoissonRegressor"),
+    "scikit-learn, no model": (lambda: Pipeline([("none", "passthrough")]), "its last step must be a fitted model"),
+    "scikit-learn, only a step": (lambda: make_pipeline(StandardScaler()), "got StandardScaler without"),
 }
 
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_messages(name):
     make, text = MESSAGES[name]
-    take = from_sklearn if name.startswith("MLP") else from_keras
+    take = from_sklearn if name.startswith(("MLP", "scikit-learn")) else from_keras
     with pytest.raises(ValueError, match=re.escape(text)) as error:
         take(make())
     assert "\n" not in str(error.value)

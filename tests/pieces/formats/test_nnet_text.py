@@ -1,9 +1,11 @@
-"""Networks from .nnet files: what a fault in the text is answered with; tests of all importers have its values."""
+"""Networks from .nnet files: inputs are clipped, and what a fault in the text is answered with."""
 
 import numpy as np
 import pytest
 
-from plunit.pieces import load, load_nnet, network, save_json
+from plunit.pieces import Property, holds, load, load_nnet, maximum, network, save_json
+from plunit.pieces.proofs.bounding import Query
+from plunit.pieces.proofs.domain import Domain
 
 GOOD = ["1,2,1,2,", "2,1,", "0,", "-1,-1,", "1,1,", "0,0,0,", "1,1,1,", "3,4,", "5,"]
 CHANGES = {
@@ -26,7 +28,44 @@ CHANGES = {
 
 def test_the_unchanged_file_is_read(tmp_path):
     (tmp_path / "net").write_text("\n".join(GOOD))
-    assert load(tmp_path / "net")([[1.0, 2.0]]).tolist() == [[16.0]]
+    assert load(tmp_path / "net")([[1.0, -0.5]]).tolist() == [[6.0]]
+
+
+def evaluate(x, least, largest):
+    """3 x_0 + 4 x_1 + 5 as the programs of the format have it, which clip x first."""
+    clipped = [min(max(number, low), high) for number, low, high in zip(x, least, largest, strict=True)]
+    return 3 * clipped[0] + 4 * clipped[1] + 5
+
+
+BOXES = {
+    "around 0": ([-1.0, -1.0], [1.0, 1.0]),
+    "away from 0": ([2.0, -7.0], [3.5, -6.0]),
+    "one input is fixed": ([-1.0, 0.25], [1.0, 0.25]),
+}
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_inputs_are_clipped_to_the_values_of_the_file(name, tmp_path):
+    least, largest = BOXES[name]
+    lines = {3: ",".join(map(str, least)) + ",", 4: ",".join(map(str, largest)) + ","}
+    (tmp_path / "net").write_text("\n".join(lines.get(i, line) for i, line in enumerate(GOOD)))
+    net = load(tmp_path / "net")
+    for x in np.random.default_rng(0).uniform(-9, 9, (50, 2)).tolist():
+        assert net(x)[0] == pytest.approx(evaluate(x, least, largest), rel=1e-14, abs=1e-14)
+    top = evaluate(largest, least, largest)
+    assert maximum(net, [(-9, 9)] * 2).value == pytest.approx(top, rel=1e-12)
+    for limit, status in ((top + 0.01, "proved"), (top - 0.01, "refuted")):
+        assert holds(net, Property.always([(-9, 9)] * 2, [[1.0]], [limit])).status == status
+
+
+@pytest.mark.parametrize(("side", "depth"), [((-1.0, 1.0), 1), ((0.5, 0.5), 1), ((-1.0, 1.001), 2), ((1.0, 2.0), 2)])
+def test_a_proof_leaves_the_clipping_out_where_it_changes_nothing(side, depth, tmp_path):
+    (tmp_path / "net").write_text("\n".join(GOOD))
+    net = load(tmp_path / "net")
+    query = Query.of(net, Domain.of(net, [(-0.5, 0.5), side]), [np.ones((1, 1))])
+    assert len(query.net.layers) == depth
+    x = np.random.default_rng(0).uniform([-0.5, side[0]], [0.5, side[1]], (20, 2))
+    np.testing.assert_array_equal(query.net(x), net(x))
 
 
 OLDER = {
@@ -42,9 +81,10 @@ OLDER = {
 def test_older_headers_and_the_box(name, tmp_path):
     (tmp_path / "net").write_text("\n".join(OLDER[name]))
     net, box = load_nnet(tmp_path / "net")
-    assert net([[1.0, 2.0]]).tolist() == [[16.0]]
+    assert net([[1.0, -0.5]]).tolist() == [[6.0]]
     if name == "a single 0 in place of the box":
         assert box is None
+        assert net([[1.0, 2.0]]).tolist() == [[16.0]]
     else:
         assert np.array_equal(box, [[-1.0, 1.0], [-1.0, 1.0]])
 

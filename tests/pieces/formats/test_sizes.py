@@ -67,8 +67,20 @@ GRAPHS = {
         {"s": np.array([1, 1, 16, 16]), "k": np.ones((1, 1, 1, 1), np.float32)},
     ),
     "a small kernel with large gaps": (
-        "p = Reshape(x, s); y = Conv<dilations=[10**4] * 2>(p, k)",
+        "p = Reshape(x, s); y = Conv<dilations=[200] * 2, pads=[100] * 4>(p, k)",
         {"s": np.array([1, 1, 16, 16]), "k": np.ones((1, 1, 2, 2), np.float32)},
+    ),
+    **{
+        f"{kind} of {size:,}": (
+            f"p = Reshape(x, s); y = {kind}<kernel_shape=[{size}] * 2, pads=[{size - 1}] * 4>(p)",
+            {"s": np.array([1, 1, 16, 16])},
+        )
+        for kind in ("MaxPool", "AveragePool")
+        for size in (60, 10**9)
+    },
+    "windows of padding": (
+        "p = Reshape(x, s); y = AveragePool<kernel_shape=[1, 1], pads=[10**4] * 4>(p)",
+        {"s": np.array([1, 1, 16, 16])},
     ),
 }
 

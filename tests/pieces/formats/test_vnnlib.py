@@ -57,8 +57,7 @@ def random_tree(rng, depth):
         return [str(rng.choice(["and", "or"])), *parts]
     letter = str(rng.choice(["X", "Y", "Y"]))
     number = float(rng.integers(-4, 5) / 4)
-    # strict comparisons of outputs are all strict in one case, see REFUSED
-    word = str(rng.choice(["<=", ">=", "="], p=[0.45, 0.45, 0.1]))
+    word = str(rng.choice(list(WORDS), p=[0.3, 0.3, 0.15, 0.15, 0.1]))
     one, other = (f"{letter}_{i}" for i in rng.permutation(2))
     terms = [
         one,
@@ -90,6 +89,74 @@ def test_a_random_formula_has_the_points_that_it_says(seed, version):
     else:
         same = [(point, known) for point, known in zip(POINTS, wanted, strict=True) if point[0] == point[1]]
         assert [found.contains(point[:1], point[2:]) for point, _ in same] == [known for _, known in same]
+
+
+LARGE = [1e16, -1e16, 1.0, 3.0, -0.1, 0.3, 1e-300, 2.0**-60]
+
+
+@pytest.mark.parametrize("letter", ["X", "Y"])
+@pytest.mark.parametrize("seed", range(30))
+def test_numbers_are_added_and_multiplied_exactly(seed, letter):
+    """Points at the exact bound, and next to it, of comparisons such as 0.5 v + 1e16 + 1 <= 1e16."""
+    rng = np.random.default_rng(seed)
+    added, factor = rng.choice(LARGE, rng.integers(1, 4)).tolist(), float(rng.choice([1.0, -0.5, 4.0]))
+    right, word = float(rng.choice([0.0, 1e16, 0.1])), str(rng.choice(["<=", ">=", "<", ">"]))
+    term = ["+", ["*", factor, f"{letter}_0"], *added]
+    limit = (Fraction(right) - sum(map(Fraction, added))) / Fraction(factor)
+    box = "(assert (<= X_0 1e20)) (assert (>= X_0 -1e20)) (assert (and (<= X_1 1) (<= -1 X_1)))"
+    found = parse(f"{HEAD} {box} (assert {text_of([word, term, right])})")
+    near = float(limit)
+    for one in (near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf), near + 1.0, near - 1.0):
+        x, y = ([one, 0.0], [0.0, 0.0]) if letter == "X" else ([0.0, 0.0], [one, 0.0])
+        exact = Fraction(factor) * Fraction(float(one)) + sum(map(Fraction, added))
+        assert found.contains(x, y) == WORDS[word](exact, Fraction(right))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("line", ["(>= (+ Y_0 1e16 1.0) 1e16)", "(>= Y_0 -1.0)", "(>= (- Y_0 1e16) (- -1.0 1e16))"])
+def test_equivalent_comparisons_have_one_answer(line, version):
+    """Each says y >= -1, of y = x on [-0.9, -0.5]."""
+    box = "(assert (and (<= X_0 -0.5) (>= X_0 -0.9)))"
+    if version == 1:
+        asked = parse(f"(declare-const X_0 Real) (declare-const Y_0 Real) {box} (assert {line})")
+    else:
+        pytest.importorskip("vnnlib")
+        head = "(vnnlib-version <2.0>) (declare-network f (declare-input X_0 real []) (declare-output Y_0 real []))"
+        plain = line.replace("1e16", "1" + 16 * "0" + ".0")  # 2.0 has no exponents
+        asked = parse_specification(f"{head} {box} (assert {plain})").property
+    assert holds(network([([[1.0]], [0.0])]), asked).status == "refuted"
+
+
+OPEN = "(assert (> X_0 0)) (assert (< X_0 1)) (assert (>= X_1 0)) (assert (<= X_1 0))"
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("(>= Y_0 0.5)", "refuted"),
+        ("(>= Y_0 0.999999)", "refuted"),
+        ("(<= Y_0 1e-9)", "refuted"),
+        ("(>= Y_0 1)", "undecided"),  # only x = 1 would do
+        ("(>= Y_0 1.001)", "proved"),
+        ("(and (< (+ X_0 X_1) 0.25) (>= Y_0 0.2))", "refuted"),
+        ("(and (< (+ X_0 X_1) 0.25) (>= Y_0 0.25))", "undecided"),
+        ("(and (< (+ X_0 X_1) 0.25) (>= Y_0 0.26))", "proved"),
+        ("(and (>= X_0 1) (<= Y_0 5))", "proved"),  # no x is below 1 and at least 1
+    ],
+)
+def test_open_bounds_of_inputs_count_as_closed_in_a_proof_and_as_open_for_a_witness(line, status):
+    """y_0 = x_0, and 0 < x_0 < 1."""
+    asked = parse(f"{HEAD} {OPEN} (assert {line})")
+    found = holds(network([(np.eye(2), np.zeros(2))]), asked)
+    assert found.status == status
+    assert found.x is None or (0 < found.x[0] < 1 and asked.contains(found.x, found.y))
+    assert ("open bounds" in found.reason) == (status == "undecided")
+
+
+def test_strict_and_closed_comparisons_of_outputs_mix():
+    found = parse(f"{HEAD} {BOX} (assert (and (< Y_0 0.5) (<= Y_1 0.5)))")
+    points = [(0.25, 0.5), (0.5, 0.5), (0.25, 0.75)]
+    assert [found.contains([0, 0], y) for y in points] == [True, False, False]
 
 
 @pytest.mark.parametrize("line", ["(assert (>= X_0 2))", "(assert (or))", "(assert (<= X_0 -1.5))"])
@@ -154,6 +221,11 @@ TWO = "(declare-input A real [1]) (declare-input B real [1])"
         (f"(declare-network h {TWO} (declare-output C real [1]))", "must have one input"),
         ("(assert (<= X[0] 1.0))\0(assert (>= X[0] 99.0))", "a byte 0"),
         (f"(assert (<= X[{9**30}] 1.0))", "beyond 64 bits"),
+        *(
+            (f"(declare-network h (declare-input A {kind} [1]) (declare-output C real [1]))", f"got type {short}")
+            for kind, short in (("int32", "I32"), ("uint8", "U8"), ("bool", "Bool"), ("string", "Unknown"))
+        ),
+        ("(declare-network h (declare-input A real [1]) (declare-output C int64 [1]))", "got type I64"),
     ],
 )
 def test_a_wrong_specification_is_one_line(text, reason, tmp_path):
@@ -205,11 +277,12 @@ def test_parts_with_the_same_inputs_are_one_case():
 
 
 @pytest.mark.parametrize("word", ["<=", ">="])
-def test_a_bound_that_is_no_float_is_rounded_outward_and_kept_as_a_constraint(word):
+def test_a_bound_that_is_no_float_is_rounded_outward_and_is_exact_for_a_witness(word):
     case = parse(f"{HEAD} {BOX} (assert ({word} (* 3 X_0) 0.5)) (assert (<= Y_0 0))").cases[0]
     low, high = map(Fraction, case.box[0])
     assert high > Fraction(1, 6) if word == "<=" else low < Fraction(1, 6)
-    assert (np.abs(case.rows).tolist(), np.abs(case.limits).tolist()) == ([[3.0, 0.0]], [0.5])
+    end, inward = (case.box[0, 1], -1) if word == "<=" else (case.box[0, 0], 1)
+    assert [case.contains(np.array([x, 0.0])) for x in (end, np.nextafter(end, inward))] == [False, True]
 
 
 def test_a_part_without_inputs_is_left_out():
@@ -258,8 +331,10 @@ REFUSED = {
     "(assert (<= (/ Y_0 2) 0))": "a term is a number, a variable, or +, - or * of terms, got (/ Y_0 2)",
     "(assert (<= Y_0 X_0))": "a comparison has inputs and outputs: (<= Y_0 X_0)",
     "(assert (<= 1 2))": "a comparison has no variable: (<= 1 2)",
-    "(assert (< X_0 1))": "inputs have closed bounds, got (< X_0 1)",
-    "(assert (and (< Y_0 1) (<= Y_1 1)))": "a case has < and <= on outputs together",
+    "(assert (<= (* 0.1 3 Y_0) 1))": "write each factor as one number",
+    "(assert (<= (+ Y_0 (* 1e-30 Y_0)) 1))": "write each factor as one number",
+    f"(assert (<= (* {'1e-300 ' * 10**5} Y_0) 1))": "a product of its numbers has more than 8,192 bits",
+    "(assert (<= (* 1e300 1e300 Y_0) 1))": "its numbers are too large",
     "(assert (<= Y_0 0)": "1 parentheses are not closed at its end",
     "(assert (<= Y_0 0)))": "it closes a parenthesis that is not open",
     # hostile ones

@@ -1,17 +1,19 @@
 """One step of the branch and bound: the compiled program against NumPy, and both against rational arithmetic."""
 
+import time
 from dataclasses import fields
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import rational_networks
-from random_networks import dense_network, random_network
+from random_networks import dense_network, random_network, scaled_network
 
 from plunit.pieces import activation, network
-from plunit.pieces.proofs import linear
+from plunit.pieces.proofs import bounding, linear
 from plunit.pieces.proofs.bounding import Nodes, Query, bound
-from plunit.pieces.proofs.domain import Domain, exact_outputs
+from plunit.pieces.proofs.domain import Comparison, Domain, exact_outputs
+from plunit.pieces.proofs.properties import Condition
 from plunit.pieces.proofs.relaxation import Tables
 from plunit.programs.loading import choose_engine
 
@@ -195,10 +197,73 @@ def test_a_simplex_that_lies_makes_no_bound_wrong(seed, monkeypatch):
         nodes = nodes.halves(answer.branch, query.tables.knots)
 
 
-def test_a_round_ends_in_the_middle_when_time_is_over(native):
-    """Of 64 nodes of a wide network the last are not touched."""
-    net = dense_network(0, 200, 64, 64, 1, f=activation.relu())
-    query = Query.of(net, Domain.of(net, [(-1, 1)] * 200), [np.ones((1, 1))])
-    nodes = Nodes.roots(query, np.tile([-1.0, 1.0], (64, 200, 1)))
-    bound(query, nodes, native, 0.0)
+@pytest.mark.parametrize("gradient", [False, True], ids=["values", "gradients"])
+def test_time_that_is_over_ends_the_work_on_a_node(gradient, native):
+    """The bounds of one node of this network take about a second."""
+    net = dense_network(0, 784, 1536, 1536, 1, f=activation.relu())
+    query = Query.of(net, Domain.of(net, [(-1, 1)] * 784), [np.ones((1, 1))], gradient=gradient)
+    nodes, _ = Nodes.roots(query, query.domain.box[None]), query.task
+    start = time.process_time()
+    assert bound(query, nodes, native, 0.05) is None
+    assert time.process_time() - start < 0.25
+
+
+@pytest.mark.parametrize("engine", ["native", "numpy"])
+def test_a_round_without_time_has_no_answer(engine, native):
+    net = dense_network(0, 20, 64, 64, 1, f=activation.relu())
+    query = Query.of(net, Domain.of(net, [(-1, 1)] * 20), [np.ones((1, 1))])
+    nodes = Nodes.roots(query, np.tile([-1.0, 1.0], (64, 20, 1)))
+    assert bound(query, nodes, engine, 0.0) is None
     assert nodes.bounds[-1] == np.inf
+    assert bound(query, nodes[:2], engine) is not None
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("make", [random_network, scaled_network])
+def test_exact_values_are_within_the_errors(seed, make):
+    net = make(seed, 3, 6, 3)
+    query = Query.of(net, Domain.of(net, [(-2, 2)] * 3), [np.ones((1, 1))])
+    for x in np.random.default_rng(seed).choice([-1.0, 0.1, 0.3, 2.0], (5, 3)):
+        *_, (y, error) = query.enclosures(x[None])
+        exact = exact_outputs(net, x)
+        assert all(abs(Fraction(a) - b) <= Fraction(e) for a, b, e in zip(y[0], exact, error[0], strict=True))
+        assert error.max() <= 1e-10 * max(1.0, max(np.abs(z).max() for z, _ in query.enclosures(x[None]))) * 1e3
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_conditions_are_met_as_in_rational_arithmetic(seed, strict):
+    """Limits at the value itself, and at its neighbours, where rounding would decide."""
+    net, row = dense_network(seed, 3, 20, 20, 2, weight=1.5), np.array([1.0, -0.5])
+    query = Query.of(net, Domain.of(net, [(-2, 2)] * 3), [row[None]])
+    for x in np.random.default_rng(seed).uniform(-2, 2, (4, 3)):
+        exact = sum(Fraction(a) * y for a, y in zip(row.tolist(), exact_outputs(net, x), strict=True))
+        near = float(exact)
+        for limit in (near, np.nextafter(near, 9), np.nextafter(near, -9), near + 0.1, near - 0.1):
+            expected = exact < Fraction(float(limit)) if strict else exact <= Fraction(float(limit))
+            assert query.meets(x, [Condition(row[None], [limit], strict)]) == expected
+            bar = Comparison(((0, Fraction(1)), (1, Fraction(-1, 2))), exact, strict=strict)
+            assert query.meets(x, [Condition(row[None], [limit], exact=(bar,))]) == (
+                exact <= Fraction(float(limit)) and not strict
+            )
+
+
+@pytest.mark.parametrize(
+    ("last", "bias", "above"), [([1, 1], -1e16, True), ([1, 1], -1e16 - 2, False), ([1, 0], -1e16, False)]
+)
+def test_the_sign_of_a_sum_that_cancels_is_exact(last, bias, above):
+    """1e16 + 1 + bias, which is 0 or 2 in floating point; and 1e16 - 1e16."""
+    net = network([([[1e16], [1.0]], [0.0, 0.0]), activation.identity(), ([last], [bias])])
+    query = Query.of(net, Domain.of(net, [(-1, 1)]), [np.ones((1, 1))])
+    assert query.meets(np.array([1.0]), [Condition([[-1.0]], [0.0], strict=True)]) == above
+
+
+def test_exact_arithmetic_is_used_only_where_rounding_could_decide(monkeypatch):
+    net = dense_network(0, 3, 20, 1)
+    query = Query.of(net, Domain.of(net, [(-2, 2)] * 3), [np.ones((1, 1))])
+    monkeypatch.setattr(bounding, "exact_outputs", None)
+    x = np.array([0.5, -0.25, 1.0])
+    for limit, expected in ((net(x)[0] + 1e-6, True), (net(x)[0] - 1e-6, False)):
+        assert query.meets(x, [Condition([[1.0]], [limit])]) == expected
+    with pytest.raises(TypeError):
+        query.meets(x, [Condition([[1.0]], [net(x)[0]])])

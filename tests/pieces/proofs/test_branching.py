@@ -1,5 +1,6 @@
 """The search: time limits, progress, Ctrl-C, the same answer for any number of threads and little memory."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -11,7 +12,20 @@ import numpy as np
 import pytest
 from random_networks import dense_network
 
-from plunit.pieces import lipschitz, maximum
+from plunit.pieces import (
+    Layer,
+    Network,
+    Property,
+    Undecided,
+    activation,
+    bounds,
+    counterexample,
+    distance,
+    holds,
+    is_monotone,
+    lipschitz,
+    maximum,
+)
 from plunit.pieces.proofs import bounding, branching
 
 BOX = [(-2, 2)] * 8
@@ -43,6 +57,37 @@ def test_more_time_never_widens_the_gap(hard):
     short, long = (maximum(hard, BOX, time_limit=limit) for limit in (0.2, 1.5))
     assert long.bound <= short.bound
     assert long.value >= short.value
+
+
+LARGE = [(-0.1, 0.1)] * 784
+CUTS = np.random.default_rng(2).normal(size=(50, 784)), np.zeros(50)
+QUESTIONS = {
+    "holds": lambda net, limit: holds(net, Property.always(LARGE, np.eye(10)[:1], [0.0]), time_limit=limit),
+    "counterexample": lambda net, limit: counterexample(net, LARGE, (0, 1), time_limit=limit),
+    "distance": lambda net, limit: distance(net, halved(net), LARGE, time_limit=limit),
+    "bounds": lambda net, limit: bounds(net, LARGE, time_limit=limit),
+    "maximum": lambda net, limit: maximum(net, LARGE, constraints=CUTS, time_limit=limit),
+    "lipschitz": lambda net, limit: lipschitz(net, LARGE, time_limit=limit),
+    "is_monotone": lambda net, limit: is_monotone(net, 0, LARGE, time_limit=limit),
+}
+
+
+def halved(net):
+    return Network((*net.layers[:-1], Layer(net.layers[-1].weight / 2, net.layers[-1].bias)))
+
+
+@pytest.fixture(scope="module")
+def large():
+    return dense_network(0, 784, 1024, 1024, 10, f=activation.relu(), weight=1.5, bias=0.1)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_about_a_large_network_keeps_to_its_time(name, large):
+    """The time of the processor, which other programs do not lengthen; two threads may use it."""
+    start = time.process_time()
+    with contextlib.suppress(Undecided):
+        QUESTIONS[name](large, 0.5)
+    assert time.process_time() - start < 2 * (2 * 0.5 + 1)
 
 
 class Enough(Exception):

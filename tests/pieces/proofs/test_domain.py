@@ -1,14 +1,14 @@
-"""Values at a point, and their sign, exactly."""
+"""Values at a point, exactly."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from random_networks import dense_network, random_network, scaled_network
+from random_networks import random_network, scaled_network
 from rational_networks import forward, rational
 
 from plunit.pieces import activation, network
-from plunit.pieces.proofs.domain import exact_outputs, exceeds_zero
+from plunit.pieces.proofs.domain import at_most, exact_outputs
 
 
 def fractions(x):
@@ -30,18 +30,25 @@ def test_units_on_their_knots_are_continuous():
         assert exact_outputs(net, np.array([x])) == forward(rational(net), [Fraction(x)])
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_sign_is_that_of_rational_arithmetic(seed):
-    net, goal = dense_network(seed, 3, 20, 20, 2, weight=1.5), np.array([1.0, -0.5])
-    for x in np.random.default_rng(seed).uniform(-2, 2, (5, 3)):
-        exact = sum(Fraction(g) * y for g, y in zip(goal.tolist(), forward(rational(net), fractions(x)), strict=True))
-        assert exceeds_zero(net, x, goal) == (exact > 0)
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_and_values_of_any_size_are_exact(seed):
+    """Sizes from 1e-300 to 1e100, zeros and subnormal numbers in one row."""
+    rng = np.random.default_rng(seed)
+    sizes = np.concatenate([10.0 ** rng.integers(-300, 100, 20), [0.0, -0.0, 5e-324, 1.0]])
+    weight, bias = (rng.choice(sizes, shape) * rng.uniform(-2, 2, shape) for shape in ((6, 8), 6))
+    x = rng.choice(sizes, 8) * rng.uniform(-2, 2, 8)
+    net = network([(weight, bias), activation.identity(), (np.eye(6), np.zeros(6))])
+    exact = [
+        sum((Fraction(w) * Fraction(v) for w, v in zip(row, x.tolist(), strict=True)), Fraction(b))
+        for row, b in zip(weight.tolist(), bias.tolist(), strict=True)
+    ]
+    assert exact_outputs(net, x) == exact
 
 
 @pytest.mark.parametrize(
-    ("last", "bias", "above"), [([1, 1], -1e16, True), ([1, 1], -1e16 - 2, False), ([1, 0], -1e16, False)]
+    ("limit", "strict", "expected"), [(0.3, False, False), (0.3, True, False), (0.5, False, True), (0.5, True, False)]
 )
-def test_the_sign_of_a_sum_that_cancels_is_exact(last, bias, above):
-    """1e16 + 1 + bias, which is 0 or 2 in floating point; and 1e16 - 1e16."""
-    net = network([([[1e16], [1.0]], [0.0, 0.0]), activation.identity(), ([last], [bias])])
-    assert exceeds_zero(net, np.array([1.0]), np.array([1.0])) == above
+def test_inequalities_are_exact(limit, strict, expected):
+    """0.1 + 0.2 is above 0.3, and 0.25 + 0.25 is 0.5."""
+    values = fractions(np.array([0.1, 0.2] if limit == 0.3 else [0.25, 0.25]))
+    assert at_most(np.ones((1, 2)), values, np.array([limit]), strict=strict) == expected

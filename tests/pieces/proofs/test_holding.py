@@ -36,6 +36,15 @@ def line():
 NETS = [large_sum, tenths, third, line]
 
 
+def test_a_property_of_layers_in_a_row_is_not_refuted_by_their_rounded_product():
+    net = network([([[0.1]], [0.0]), ([[3.0]], [0.0])])
+    limit = 3.3000000000000003
+    assert Fraction(0.1) * 3 * 11 < Fraction(limit) < Fraction(0.1 * 3.0) * 11
+    assert holds(net, Property.always([(0, 11)], [[1.0]], [limit])).status == "undecided"
+    assert holds(net, Property.always([(0, 11)], [[1.0]], [limit + 1e-12])).status == "proved"
+    assert holds(net, Property.always([(0, 11)], [[1.0]], [float(np.nextafter(limit, 0.0))])).status == "refuted"
+
+
 @pytest.mark.parametrize("make", NETS)
 @pytest.mark.parametrize("beside", [-1e-3, -1, 0, 1, 1e-3])
 def test_a_limit_beside_the_maximum(make, beside):

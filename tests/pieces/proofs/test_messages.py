@@ -4,12 +4,23 @@ import numpy as np
 import pytest
 from random_networks import dense_network
 
-from plunit.pieces import activation, counterexample, curve, distance, is_monotone, lipschitz, maximum, network
+from plunit.pieces import (
+    activation,
+    counterexample,
+    curve,
+    distance,
+    is_monotone,
+    lipschitz,
+    maximum,
+    network,
+    polygons,
+)
 from plunit.pieces.proofs.holding import holds
 from plunit.pieces.proofs.properties import Property
 
 NET, BOX = dense_network(0, 3, 4, 2), [(-1, 1)] * 3
 LINE = curve(dense_network(0, 1, 4, 1), -1, 1)
+UNUSED = network([([[1.0, 0.0]], [0.0]), activation.relu(), ([[1.0]], [0.0])])
 LARGE = network([([[1e200]], [0.0]), activation.relu(), ([[1e200]], [0.0])])
 
 
@@ -44,6 +55,14 @@ LARGE = network([([[1e200]], [0.0]), activation.relu(), ([[1e200]], [0.0])])
         (lambda: maximum(LARGE, [(0, 1)]), ValueError, "scale the weights"),
         (lambda: holds(LARGE, Property.always([(0, 1)], [[1.0]], [1.0])), ValueError, "scale the weights"),
         (lambda: holds(NET, Property.always([(0, 1)], [[1.0]], [1.0])), ValueError, "1 input and 1 output,.*3 and 2"),
+        (lambda: maximum(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "inputs reach 1.0e\\+308 .*below 1e\\+300"),
+        (
+            lambda: holds(UNUSED, Property.always([(0, 1), (-1e308, 1e308)], [[1.0]], [1.0])),
+            ValueError,
+            "take a smaller domain",
+        ),
+        (lambda: lipschitz(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "take a smaller domain"),
+        (lambda: polygons(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "take a smaller domain"),
         (lambda: counterexample(NET, BOX, (0,)), ValueError, r"a pair of outputs \(i, j\)"),
         (lambda: counterexample(NET, BOX, (0, 5)), ValueError, "condition must be one of the outputs 0 to 1, got 5"),
         (lambda: distance(LINE, LINE, [(-1, 1)]), TypeError, "domain of their own"),

@@ -38,6 +38,26 @@ ACTIVATIONS = [
 ]
 
 
+@pytest.mark.parametrize("engine", ["native", "numpy"])
+@pytest.mark.parametrize("low", [-1e6, -1e15, -1e20])
+def test_a_far_knot_leaves_values_and_bounds_right(low, engine, monkeypatch):
+    monkeypatch.setattr(branching, "prover", lambda: engine)
+    net = network([([[1.0]], [0.0]), activation.hardtanh(low, 0.1), ([[1.0]], [0.0])])
+    for question in (minimum, maximum):
+        found = question(net, [(0.2, 1.0)])
+        assert (found.value, found.proved) == (0.1, True)
+        assert found.bound == pytest.approx(0.1, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("high", [1e-310, 5e-324, 1e-300, 1e299])
+def test_boxes_of_any_size_have_a_maximum(high):
+    net = network([([[1.0]], [0.0]), activation.relu(), ([[1.0]], [0.0])])
+    found = maximum(net, [(0.0, high)])
+    assert found.proved
+    assert found.value == pytest.approx(high, rel=1e-6, abs=1e-300)
+
+
 def random_net(seed, *widths, f=None, outputs=1):
     return dense_network(seed, *widths, outputs, f=f, weight=1.5, bias=0.5)
 

@@ -1,13 +1,15 @@
 """Models as exact networks: layers of features, residual sums, and what is refused, against the module itself."""
 
 import copy
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
+from rational_networks import forward, rational
 from torch import nn
 
-from plunit.pieces import polygons
+from plunit.pieces import Layer, Network, polygons
 from plunit.torch import PLU, Residual, to_network
 
 ACTIVATIONS = {
@@ -57,6 +59,19 @@ def test_the_network_is_the_module(name):
 def sequence(*layers):
     torch.manual_seed(4)
     return perturbed(nn.Sequential(*layers))
+
+
+def test_layers_in_a_row_are_the_exact_function_of_their_weights():
+    rng = np.random.default_rng(0)
+    for kind in (np.float64, np.float32, np.float16):
+        layers = [(rng.normal(size=(b, a)).astype(kind), rng.normal(size=b).astype(kind)) for a, b in ((2, 3), (3, 1))]
+        modules = [nn.Linear(*weight.shape[::-1], dtype=torch.float64) for weight, _ in layers]
+        for module, (weight, bias) in zip(modules, layers, strict=True):
+            module.load_state_dict({"weight": torch.from_numpy(weight), "bias": torch.from_numpy(bias)})
+        net, x = to_network(nn.Sequential(*modules)), [Fraction(1, 3), Fraction(-2, 7)]
+        apart = [Network((Layer(*(part.astype(np.float64) for part in layer)),)) for layer in layers]
+        assert forward(rational(net), x) == forward([*rational(apart[0]), *rational(apart[1])], x)
+        assert len(net.layers) == (1 if kind == np.float16 else 2)
 
 
 def test_a_module_may_stand_in_several_places():

@@ -85,8 +85,8 @@ class Units:
         """Take an activation of leading shape [members, units]; once for all members if they have the same."""
         f = f if f.at_zero.ndim == 2 else f.part(None)
         same = all((part == part[:1]).all() for part in (f.knots, f.slopes, f.at_zero))
-        f = f.part(slice(1)) if same else f
-        return cls(f.knots, f.slopes, f.intercepts)
+        kept = slice(1) if same else slice(None)
+        return cls(f.knots[kept], f.slopes[kept], f.intercepts[kept])
 
     def sides(self, state: Floats, member: Ints) -> Words:
         """Return the knots that each z is above, and those that it is below: [2, knots ceil(units / 64), n].

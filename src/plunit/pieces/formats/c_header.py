@@ -21,7 +21,7 @@ from plunit.pieces.functions import Functions
 from plunit.pieces.limits import box_array, labels, many
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
-from plunit.pieces.rounding import rounded_up, rounding_bound
+from plunit.pieces.rounding import check_knots, rounded_up, rounding_bound
 
 POINTS = 16
 """The points that a self-test stores."""
@@ -216,8 +216,7 @@ def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = Non
     merged = curve.merged()
     parts = {"knots": merged.knots[:-1], "values": merged.values[:-1], "slopes": merged.slopes}
     tables = {part: rounded(array, dtype) for part, array in parts.items()}
-    if (np.diff(tables["knots"]) <= 0).any():
-        raise ValueError("pieces of this curve are too short for float; take dtype='double'")
+    check_knots(parts["knots"], tables["knots"].dtype)
     pieces, outputs, domain = len(merged.slopes), merged.values.shape[1], f"[{merged.low}, {merged.high}]"
     bound = _curve_bound(curve, tables)
     about = [

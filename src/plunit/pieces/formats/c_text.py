@@ -45,8 +45,11 @@ def rounded(array: Any, dtype: str) -> NDArray[Any]:
     """Return the numbers in `dtype`; ValueError if one is too large for it."""
     if dtype not in TYPES:
         raise ValueError(f"dtype must be one of {', '.join(TYPES)}, got {dtype!r}")
-    with np.errstate(over="ignore", under="ignore"):
-        found: NDArray[Any] = np.asarray(array).astype(np.float64).astype(TYPES[dtype])
+    try:
+        with np.errstate(over="ignore", under="ignore"):
+            found: NDArray[Any] = np.asarray(array).astype(np.float64).astype(TYPES[dtype])
+    except OverflowError:  # a Fraction beyond the largest double
+        found = np.array(np.inf)
     if not np.isfinite(found).all():
         raise ValueError(f"a number of the tables is too large for {dtype}; take dtype='double' or scale the weights")
     return found

@@ -49,10 +49,10 @@ def save(
 ) -> None:
     """Write a network in the format that the extension names: .h, .onnx, .json or .csv, in upper or lower case.
 
-    .h (C, with a bound on its rounding errors in the box) and .onnx hold the whole network. .csv holds the curve on the
-    box, so it needs one input and a box. .json holds the curve if the network has one input and a box is given, else
-    the whole network; `load` reads both. A box is a pair (low, high) for each input. A curve needs no box. `names` of
-    the inputs, and lines `about` the network, become comments of C, metadata of ONNX and entries of JSON.
+    .h (C), .onnx and .json hold the whole network; with a box, (low, high) for each input, .h also states a bound on
+    its rounding errors there. .csv lists the pieces on the box, so it needs a box and one input. A Curve has a domain
+    of its own, and needs no box. `load` reads .onnx and .json. `names` of the inputs, and lines `about` the network,
+    become comments of C, metadata of ONNX and entries of JSON.
     """
     path = Path(path)
     if not isinstance(function, Curve):
@@ -105,9 +105,8 @@ def call_note(path: Path) -> str:
     return f"; call {name}(x, y)" if ending(path) == ".h" and (name := c_name(path)) != path.stem else ""
 
 
-def _on(function: Network | Curve, box: Any) -> Any:
-    """Return the curve of a network of one input on a box, and anything else as it is."""
-    return curve(function, *box[0]) if isinstance(function, Network) and box is not None and len(box) == 1 else function
+def _save_csv(function: Network | Curve, box: Any, path: Path, **_: Any) -> None:
+    save_csv(curve(function, *box[0]) if isinstance(function, Network) else function, path)
 
 
 def _save_c(function: Network | Curve, box: Any, path: Path, **labels: Any) -> None:
@@ -117,7 +116,7 @@ def _save_c(function: Network | Curve, box: Any, path: Path, **labels: Any) -> N
 EXPORTERS: dict[str, Exporter] = {
     ".h": Exporter(_save_c),
     ".onnx": Exporter(lambda function, box, path, **labels: save_onnx(function, path, **labels)),
-    ".csv": Exporter(lambda function, box, path, **_: save_csv(_on(function, box), path), only_curves=True),
-    ".json": Exporter(lambda function, box, path, **labels: save_json(_on(function, box), path, **labels)),
+    ".csv": Exporter(_save_csv, only_curves=True),
+    ".json": Exporter(lambda function, box, path, **labels: save_json(function, path, **labels)),
 }
 """The formats that `save` writes, by the file's extension."""

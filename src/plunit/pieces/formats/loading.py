@@ -28,8 +28,11 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     (channels, length). Other formats state it themselves. A curve in JSON becomes a network of one input, whose first
     and last piece go on beyond the ends of the curve.
 
-    The weights are those of the file. The network is their exact function; a framework evaluates it in float32. An ONNX
-    graph may jump where a constant of it was rounded; then a `JumpWarning` has the bound on the difference.
+    The weights are those of the file as float64 values, and the network is their exact function, except where factors
+    are combined and rounded to float64: affine operators in a row and sums of branches in ONNX, a BatchNorm with the
+    layer before it in PyTorch, means and ranges in .nnet. There, as for all questions, a proof is about the weights of
+    the network that is returned. A framework evaluates the file in float32. An ONNX graph may jump where a constant of
+    it was rounded; then a `JumpWarning` has the bound on the difference.
     """
     path = Path(path)
     if path.exists() and not path.is_file():

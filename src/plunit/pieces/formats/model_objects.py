@@ -20,17 +20,56 @@ from plunit.pieces.networks import LayerLike, Network
 
 _HIDDEN = {"relu": activation.relu, "identity": activation.identity}
 
+_LINEAR = """
+    ARDRegression BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lars LarsCV Lasso LassoCV LassoLars LassoLarsCV
+    LassoLarsIC LinearRegression LinearSVC LinearSVR LogisticRegression LogisticRegressionCV MultiTaskElasticNet
+    MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV
+    Perceptron QuantileRegressor Ridge RidgeCV RidgeClassifier RidgeClassifierCV SGDClassifier SGDRegressor
+    TheilSenRegressor
+"""
+"""Models whose prediction, or decision function, is coef_ x + intercept_: others with a coef_ put a function on top."""
+
 
 def from_sklearn(model: Any) -> Network:
-    """Return a fitted MLPRegressor or MLPClassifier as a network; its activation must be relu or identity.
+    """Return a fitted model of scikit-learn as a network: an MLP, a linear model, or a Pipeline that ends in one.
 
-    A regressor must end in an affine layer; with loss="poisson" it ends in exp, which has no pieces.
-    The network of a classifier gives logits, the numbers before the logistic function or softmax. The class is that of
-    the largest output, or the sign of a single output.
+    The activation of an MLP must be relu or identity. Steps before the model may be StandardScaler, MinMaxScaler,
+    MaxAbsScaler, RobustScaler and PCA, and pipelines of these. Each becomes affine layers in float64: quotients such as
+    1 / scale_ are rounded. A regressor must end in an affine layer; with loss="poisson" it ends in exp, which has no
+    pieces. The network of a classifier gives scores: the logits of an MLP, the numbers before the logistic function or
+    softmax, and the decision function of a linear model. The class is that of the largest output, or the sign of a
+    single output.
     """
+    *steps, last = _steps(model)
+    layers: list[LayerLike] = []
+    for step in steps:
+        kind = _kind(step, "sklearn")
+        if kind not in _SCALERS:
+            known = ", ".join(_SCALERS)
+            raise ValueError(f"the step {kind} before the model is not affine, or not known; known are {known}")
+        layers += _SCALERS[kind](step)
+    if _kind(last, "sklearn") in _LINEAR.split() and hasattr(last, "coef_"):
+        return build([*layers, _linear_model(last)])
+    return build([*layers, *_perceptron(last)])
+
+
+def _steps(model: Any) -> list[Any]:
+    """Return the steps of a Pipeline, also of one inside another; or the model itself."""
+    if _kind(model, "sklearn") != "Pipeline":
+        return [model]
+    parts = [part for _, part in model.steps if part is not None and not isinstance(part, str)]
+    if not parts:
+        raise ValueError("this Pipeline has no step that computes anything; its last step must be a fitted model")
+    return [step for part in parts for step in _steps(part)]
+
+
+def _perceptron(model: Any) -> list[LayerLike]:
     kind = type(model).__name__
     if not hasattr(model, "coefs_") or not hasattr(model, "intercepts_"):
-        raise ValueError(f"this needs a fitted MLPRegressor or MLPClassifier, got {kind} without coefs_")
+        raise ValueError(
+            "this needs a fitted MLPRegressor, MLPClassifier or linear model, or a Pipeline that ends in one, got "
+            f"{kind} without coefs_ or coef_"
+        )
     if model.activation not in _HIDDEN:
         raise ValueError(f"{kind} has activation={model.activation!r}; only relu and identity are piecewise-linear")
     # a classifier's network gives logits, so what follows them is left out
@@ -40,7 +79,69 @@ def from_sklearn(model: Any) -> Network:
     layers: list[LayerLike] = []
     for weight, bias in zip(model.coefs_, model.intercepts_, strict=True):
         layers += [(np.asarray(weight).T, np.asarray(bias)), _HIDDEN[model.activation]()]
-    return build(layers[:-1])
+    return layers[:-1]
+
+
+def _linear_model(model: Any) -> LayerLike:
+    sparse = hasattr(model.coef_, "toarray")
+    weight = np.atleast_2d(np.asarray(model.coef_.toarray() if sparse else model.coef_, dtype=np.float64))
+    return weight, np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).reshape(-1), (len(weight),))
+
+
+def _attribute(step: Any, name: str) -> Floats:
+    """Return an attribute that a step has once it is fitted."""
+    if not hasattr(step, name):
+        raise ValueError(f"the step {type(step).__name__} has no {name}; fit the Pipeline first")
+    return np.asarray(getattr(step, name), dtype=np.float64)
+
+
+def _center_and_scale(center: str, centered: str, scaled: str) -> Callable[[Any], list[LayerLike]]:
+    """Return what reads (x - center) / scale, for the names of the center and of the two options."""
+
+    def read(step: Any) -> list[LayerLike]:
+        units = int(_attribute(step, "n_features_in_"))
+        shift = _attribute(step, center) if getattr(step, centered) else np.zeros(units)
+        factor = 1 / _attribute(step, "scale_") if getattr(step, scaled) else np.ones(units)
+        return _scaled(factor, -factor * shift)
+
+    return read
+
+
+def _clip(step: Any, low: float, high: float) -> list[LayerLike]:
+    # MaxAbsScaler of an older scikit-learn has no such option
+    return [activation.hardtanh(low, high)] if getattr(step, "clip", False) else []
+
+
+def _min_max(step: Any) -> list[LayerLike]:
+    return [
+        *_scaled(_attribute(step, "scale_"), _attribute(step, "min_")),
+        *_clip(step, *map(float, step.feature_range)),
+    ]
+
+
+def _max_abs(step: Any) -> list[LayerLike]:
+    factor = 1 / _attribute(step, "scale_")
+    return [*_scaled(factor, np.zeros(len(factor))), *_clip(step, -1.0, 1.0)]
+
+
+def _pca(step: Any) -> list[LayerLike]:
+    """components_ (x - mean_), and divided by the standard deviations if they are whitened."""
+    weight, mean = _attribute(step, "components_"), _attribute(step, "mean_")
+    centered: LayerLike = (np.eye(len(mean)), -mean)
+    if not step.whiten:
+        return [centered, (weight, np.zeros(len(weight)))]
+    # scikit-learn keeps variances of rank-deficient data away from 0 in this way
+    spread = np.maximum(np.sqrt(_attribute(step, "explained_variance_")), np.finfo(np.float64).eps)
+    return [centered, (weight, np.zeros(len(weight))), *_scaled(1 / spread, np.zeros(len(weight)))]
+
+
+_SCALERS: dict[str, Callable[[Any], list[LayerLike]]] = {
+    "StandardScaler": _center_and_scale("mean_", "with_mean", "with_std"),
+    "MinMaxScaler": _min_max,
+    "MaxAbsScaler": _max_abs,
+    "RobustScaler": _center_and_scale("center_", "with_centering", "with_scaling"),
+    "PCA": _pca,
+}
 
 
 def from_keras(model: Any) -> Network:
@@ -48,7 +149,8 @@ def from_keras(model: Any) -> Network:
 
     Inputs are [batch, features]. Known are Dense, PLU, ReLU, LeakyReLU, PReLU, Activation, BatchNormalization (with its
     moving averages), Normalization, Rescaling, Flatten, Dropout, Identity, and models of these. Any other layer is a
-    ValueError with its name. Weights keep their values; Keras evaluates them in float32.
+    ValueError with its name. Weights keep their values; the factors of the two normalisations are rounded to float64.
+    Affine layers in a row stay apart unless float64 holds their product exactly. Keras evaluates them in float32.
     """
     shape = getattr(model, "input_shape", None)
     if _kind(model) not in ("Sequential", "Functional") or not isinstance(shape, tuple):
@@ -94,11 +196,11 @@ def _check_chain(model: Any) -> None:
         raise ValueError(f"its output is not that of its last layer, {before!r}")
 
 
-def _kind(thing: Any) -> str:
-    """Return the name of a function, or of an object's class; with its module, unless it is Keras' own."""
+def _kind(thing: Any, package: str = "keras") -> str:
+    """Return the name of a function, or of an object's class; with its module, unless it is the package's own."""
     owner = thing if hasattr(thing, "__name__") else type(thing)
-    of_keras = str(owner.__module__).partition(".")[0] == "keras"
-    return owner.__name__ if of_keras else f"{owner.__module__}.{owner.__name__}"
+    is_own = str(owner.__module__).partition(".")[0] == package
+    return owner.__name__ if is_own else f"{owner.__module__}.{owner.__name__}"
 
 
 def _weights(layer: Any, count: int) -> list[Floats]:

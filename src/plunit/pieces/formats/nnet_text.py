@@ -4,6 +4,10 @@ Comments after //, then lines of numbers with commas: layers, inputs, outputs, l
 flag; least and largest value of every input; mean and range of every input, and of all outputs; then the rows of the
 weights of each layer, and its biases one by one. Hidden layers are ReLU. Older files have a single 0 in place of the
 values of the inputs, or of means and ranges, leave out the lines of means and ranges, or repeat the last size.
+
+The format's own programs clip every input to its least and largest value before they normalise it. So the network
+begins with a layer that does so, unless the file does not have these values. Proofs leave it out where it changes
+nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from plunit.pieces import activation
+from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Content, Importer, build
 from plunit.pieces.networks import LayerLike, Network
@@ -59,7 +64,8 @@ def _parsed(path: Path) -> tuple[Network, Floats | None]:
         mean, spread = _header(rows, inputs + 1, "the means", 0.0), _header(rows, inputs + 1, "the ranges", 1.0)
     if not spread.all():
         raise ValueError("a range must not be 0, because inputs are divided by it")
-    layers: list[LayerLike] = []
+    known = not np.isnan(box).any()
+    layers: list[LayerLike] = [_clip(*box.T)] if known else []
     for i, (before, units) in enumerate(itertools.pairwise(sizes)):
         weight = np.array([_numbers(rows, before, f"row {row} of layer {i}") for row in range(units)])
         bias = np.array([_numbers(rows, 1, f"bias {row} of layer {i}")[0] for row in range(units)])
@@ -70,7 +76,12 @@ def _parsed(path: Path) -> tuple[Network, Floats | None]:
         layers += [(weight, bias), activation.relu()]
     if next(rows, None) is not None:
         raise ValueError(f"it continues after the biases of its last layer, which is layer {count - 1}")
-    return build(layers[:-1]), None if np.isnan(box).any() else box
+    return build(layers[:-1]), box if known else None
+
+
+def _clip(low: Floats, high: Floats) -> Activation:
+    """Return clip(x, low, high), which is a constant where the two are equal."""
+    return activation.piecewise([low, high], [0.0, 1.0, 0.0], np.clip(0.0, low, high))
 
 
 def _header(rows: Iterator[list[str]], count: int, what: str, default: float) -> Floats:

@@ -17,6 +17,7 @@ from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import labels
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import to_relu
+from plunit.pieces.rounding import check_knots
 
 
 def save_onnx(
@@ -61,10 +62,13 @@ def bytes_of(
     graph = Graph(onnx, kind)
     if isinstance(function, Curve):
         inputs, outputs = 1, function.values.shape[1]
-        _add_curve(graph, function.merged(), onnx)
+        merged = function.merged()
+        check_knots(merged.knots[:-1], kind)
+        _add_curve(graph, merged, onnx)
     else:
         check_network(function)
-        check_knots(function, kind)
+        for _, f in function.hidden:
+            check_knots(f.knots, kind)
         net = to_relu(function) if relu else function
         inputs, outputs = net.inputs, net.outputs
         add_network(graph, net, "x")
@@ -95,16 +99,6 @@ class Graph:
             raise ValueError(f"numbers up to {np.abs(array).max():.1e} do not fit {self.dtype}; use dtype float64")
         self.tables.append(self._onnx.numpy_helper.from_array(stored, name))
         return name
-
-
-def check_knots(net: Network, dtype: np.dtype[Any]) -> None:
-    """Raise ValueError if two knots of a unit become one number in this type: the step between them would be lost."""
-    for _, f in net.hidden:
-        with np.errstate(over="ignore", invalid="ignore"):
-            lost = (np.diff(f.knots) > 0) & (np.diff(f.knots.astype(dtype)) == 0)
-        if lost.any():
-            knot = f.knots[..., :-1][lost][0]
-            raise ValueError(f"two knots near {knot} are one number in {dtype}; use dtype float64")
 
 
 def add_network(graph: Graph, net: Network, x: str) -> None:

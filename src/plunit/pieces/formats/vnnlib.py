@@ -2,9 +2,11 @@
 
 A file declares its variables and asserts comparisons of linear terms, joined by and/or to any depth. All of it together
 describes what must not happen. It is brought into disjunctive normal form, and parts with the same inputs become one
-`Case`. Numbers are float64, and terms are added in float64. Nothing recurses deeper than `DEPTH`, and sizes are checked
-before the form grows. Files of version 1.0 are about X_i and Y_i of one network; those of version 2.0, which name
-networks and their variables, become a formula of the same kind in `vnnlib_networks`.
+`Case`. Numbers are read as float64, and are added and multiplied exactly. Limits that float64 does not have are rounded
+outward for a proof, open bounds of inputs count as closed in it, and a witness must meet the exact comparisons. Nothing
+recurses deeper than `DEPTH`, and sizes are checked before the form grows. Files of version 1.0 are about X_i and Y_i of
+one network; those of version 2.0, which name networks and their variables, become a formula of the same kind in
+`vnnlib_networks`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +25,9 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import check_bytes
+from plunit.pieces.proofs.domain import Comparison
 from plunit.pieces.proofs.properties import Case, Condition, Property
+from plunit.pieces.proofs.relaxation import outward
 
 Found = TypeVar("Found")
 
@@ -39,6 +43,9 @@ CASES = 100_000
 COMPARISONS = 2_000_000
 """The largest number of comparisons in all parts together."""
 
+DIGITS = 2**13
+"""The largest number of bits of a product; a float64 needs up to 1,075, and a sum of them up to 2,100."""
+
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _VARIABLE = re.compile(r"([XY])_(0|[1-9][0-9]{0,6})")
@@ -46,17 +53,8 @@ _COMMENT = re.compile(r";[^\r\n]*")
 _GZIP = b"\x1f\x8b"
 
 
-@dataclass(frozen=True)
-class _Comparison:
-    """sum of factors times variables <= limit, or < if strict; outputs are numbered after the inputs."""
-
-    factors: tuple[tuple[int, float], ...]
-    limit: float
-    strict: bool
-
-
-_Parts = list[tuple[_Comparison, ...]]
-"""A disjunction of conjunctions."""
+_Parts = list[tuple[Comparison, ...]]
+"""A disjunction of conjunctions; outputs are numbered after the inputs."""
 
 
 def load_vnnlib(path: str | Path) -> Property:
@@ -188,15 +186,15 @@ class Formula:
     def property(self, asserted: Sequence[Any]) -> Property:
         """Return the property of all assertions together."""
         parts = self._together([self._normal(expression) for expression in asserted])
-        cases: dict[bytes, tuple[Floats, Floats, Floats, list[Condition]]] = {}
+        cases: dict[object, list[Case]] = {}
         for part in parts:
-            box, rows, limits, condition = self._case(part)
-            if (box[:, 0] <= box[:, 1]).all():  # else no x is in this part
-                key = b"".join((box.tobytes(), rows.tobytes(), limits.tobytes()))
-                cases.setdefault(key, (box, rows, limits, []))[3].append(condition)
+            if (case := self._case(part)) is not None:
+                key = case.box.tobytes(), case.rows.tobytes(), case.limits.tobytes(), case.exact
+                cases.setdefault(key, []).append(case)
         if not cases:
             return self._nothing()
-        return Property(tuple(Case(*case[:3], tuple(case[3])) for case in cases.values()))
+        groups = ((same[0], tuple(one.conditions[0] for one in same)) for same in cases.values())
+        return Property(tuple(replace(case, conditions=conditions) for case, conditions in groups))
 
     def _nothing(self) -> Property:
         """Return the property that no x is in: 0 <= -1."""
@@ -211,7 +209,7 @@ class Formula:
         if word == "and":
             return self._together([self._normal(part) for part in inner])
         if word == "or":
-            found, size = list[tuple[_Comparison, ...]](), 0
+            found, size = list[tuple[Comparison, ...]](), 0
             for each in inner:
                 found += (parts := self._normal(each))
                 size += sum(map(len, parts))
@@ -230,7 +228,7 @@ class Formula:
         _check(len(found), len(found) * len(shared))
         return [(*shared, *part) for part in found]
 
-    def _compared(self, expression: list[Any]) -> tuple[_Comparison, ...]:
+    def _compared(self, expression: list[Any]) -> tuple[Comparison, ...]:
         if len(expression) != 3 or expression[0] not in ("<=", ">=", "<", ">", "="):
             raise ValueError(f"known are and, or, and <=, >=, <, >, = of two terms, got {_shown(expression)}")
         word, left, right = expression
@@ -239,9 +237,9 @@ class Formula:
         if word[0] == ">":
             left, right = right, left
         factors = self._term(["-", left, right])
-        limit = 0.0 - factors.pop(-1, 0.0)
+        limit = -factors.pop(-1, Fraction(0))
         terms = tuple((number, factor) for number, factor in sorted(factors.items()) if factor)
-        if not all(map(math.isfinite, (limit, *(factor for _, factor in terms)))):
+        if any(math.isinf(_rounded_up(number)) for number in (limit, *(factor for _, factor in terms))):
             raise ValueError(f"its numbers are too large: {_shown(expression)}")
         if not terms:
             raise ValueError(f"a comparison has no variable: {_shown(expression)}; leave it out")
@@ -250,19 +248,26 @@ class Formula:
                 f"a comparison has inputs and outputs: {_shown(expression)}; compare inputs with inputs, and outputs "
                 "with outputs"
             )
-        strict = len(word) == 1
-        if strict and terms[0][0] < self.inputs:
-            raise ValueError(f"inputs have closed bounds, got {_shown(expression)}; write <= or >=")
-        return (_Comparison(terms, limit, strict),)
+        if len(terms) == 1 and terms[0][0] < self.inputs:  # a bound of one input: x <= limit or -x <= limit
+            ((number, factor),) = terms
+            terms, limit = ((number, Fraction(1 if factor > 0 else -1)),), limit / abs(factor)
+        if not all(_is_float(factor) for _, factor in terms):
+            raise ValueError(
+                f"the factors of a comparison are not float64 numbers once they are multiplied and added: "
+                f"{_shown(expression)}; write each factor as one number"
+            )
+        return (Comparison(terms, limit, strict=len(word) == 1),)
 
-    def _term(self, term: Any) -> dict[int, float]:
+    def _term(self, term: Any) -> dict[int, Fraction]:
         """Return the factor of each variable in a term; that of number -1 is the constant."""
         if isinstance(term, str):
             if term in self.numbers:
-                return {self.numbers[term]: 1.0}
+                return {self.numbers[term]: Fraction(1)}
             if not _NUMBER.fullmatch(term):
                 raise ValueError(f"{_shown(term)} is neither a number nor a variable that is declared")
-            return {-1: float(term)}
+            if math.isinf(float(term)):
+                raise ValueError(f"its numbers are too large: {_shown(term)}")
+            return {-1: Fraction(float(term))}
         word, parts = (term[0], [self._term(part) for part in term[1:]]) if term else (None, [])
         if word == "-" and len(parts) == 1:
             return {number: -factor for number, factor in parts[0].items()}
@@ -270,56 +275,92 @@ class Formula:
             total = dict(parts[0])
             for part in parts[1:]:
                 for number, factor in part.items():
-                    total[number] = total.get(number, 0.0) + (factor if word == "+" else -factor)
+                    total[number] = total.get(number, 0) + (factor if word == "+" else -factor)
             return total
         if word == "*" and parts:
-            scale = math.prod(part.get(-1, 0.0) for part in parts if set(part) <= {-1})
             varying = [part for part in parts if not set(part) <= {-1}]
             if len(varying) > 1:
                 raise ValueError(f"two variables are multiplied, and terms must be linear: {_shown(term)}")
-            return {number: scale * factor for number, factor in (varying or [{-1: 1.0}])[0].items()}
+            scale = Fraction(1)
+            for part in parts:
+                scale = _product(scale, part.get(-1, Fraction(0)) if set(part) <= {-1} else Fraction(1))
+            return {number: _product(scale, factor) for number, factor in (varying or [{-1: Fraction(1)}])[0].items()}
         raise ValueError(f"a term is a number, a variable, or +, - or * of terms, got {_shown(term)}")
 
-    def _case(self, part: tuple[_Comparison, ...]) -> tuple[Floats, Floats, Floats, Condition]:
-        """Return the box, the constraints on inputs and the condition on outputs of a conjunction."""
-        low, high = [-math.inf] * self.inputs, [math.inf] * self.inputs
-        on_inputs, on_outputs = [], []
+    def _case(self, part: tuple[Comparison, ...]) -> Case | None:
+        """Return the case of a conjunction, which has one condition on the outputs; None if its box has no x."""
+        ends: dict[tuple[int, int], Comparison] = {}
+        on_inputs, on_outputs = list[Comparison](), list[Comparison]()
         for each in part:
             (number, factor), *more = each.factors
             if number >= self.inputs:
-                on_outputs.append(each)
+                moved = tuple((number - self.inputs, factor) for number, factor in each.factors)
+                on_outputs.append(replace(each, factors=moved))
             elif more:
                 on_inputs.append(each)
             else:
-                exact, near = Fraction(each.limit) / Fraction(factor), each.limit / factor
-                if near != exact:  # the box is rounded outward, and the constraint holds what it leaves out
-                    on_inputs.append(each)
-                    near = math.nextafter(near, math.copysign(math.inf, factor))
-                if factor > 0:
-                    high[number] = min(high[number], near)
-                else:
-                    low[number] = max(low[number], near)
-        box = np.array([low, high]).T + 0.0  # no bound is -0.0, so that equal boxes have equal bytes
+                key = number, int(factor)
+                ends[key] = min(ends.get(key, each), each, key=lambda one: (one.limit, not one.strict))
+        box = self._box(ends)
+        if box is None:
+            return None
+        strict = bool(on_outputs) and all(each.strict for each in on_outputs)
+        condition = Condition(*_rows(on_outputs, self.outputs), strict, _inexact(on_outputs, strict=strict))
+        exact = _inexact([*ends.values(), *on_inputs], strict=False)
+        return Case(box, *_rows(on_inputs, self.inputs), (condition,), exact)
+
+    def _box(self, ends: dict[tuple[int, int], Comparison]) -> Floats | None:
+        """Return the box of the bounds x <= limit, of key (input, 1), and -x <= limit, of key (input, -1)."""
+        box = np.full((self.inputs, 2), np.inf)
+        for (i, sign), each in ends.items():
+            box[i, (sign + 1) // 2] = _rounded_up(each.limit)
         if not np.isfinite(box).all():
             i, side = (int(axis[0]) for axis in np.nonzero(~np.isfinite(box)))
             name = next(name for name, number in self.numbers.items() if number == i)
             raise ValueError(
                 f"{name} has no {('lower', 'upper')[side]} bound in a case; bound every input from both sides"
             )
-        strict = {each.strict for each in on_outputs}
-        if len(strict) > 1:
-            raise ValueError("a case has < and <= on outputs together; write all of them one way")
-        rows, limits = _rows(on_outputs, self.inputs, self.outputs)
-        return box, *_rows(on_inputs, 0, self.inputs), Condition(rows, limits, strict == {True})
+        for below, above in ((ends[i, -1], ends[i, 1]) for i in range(self.inputs)):
+            width = above.limit + below.limit
+            if width < 0 or (width == 0 and (above.strict or below.strict)):
+                return None
+        return np.stack([-box[:, 0], box[:, 1]], axis=1) + 0.0  # no bound is -0.0, so that equal boxes have equal bytes
 
 
-def _rows(comparisons: list[_Comparison], first: int, count: int) -> tuple[Floats, Floats]:
+def _product(one: Fraction, other: Fraction) -> Fraction:
+    """Return the product; ValueError if it has more than `DIGITS` bits."""
+    found = one * other
+    if max(found.numerator.bit_length(), found.denominator.bit_length()) > DIGITS:
+        raise ValueError(f"a product of its numbers has more than {DIGITS:,} bits; write it as one number")
+    return found
+
+
+def _rounded_up(number: Fraction) -> float:
+    """Return the least float64 that is not below a number, perhaps infinite."""
+    try:
+        return float(number) if _is_float(number) else outward(number)[1]
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _is_float(number: Fraction) -> bool:
+    """Whether float64 has a number; OverflowError if it is beyond all of them."""
+    return float(number).as_integer_ratio() == (number.numerator, number.denominator)
+
+
+def _inexact(comparisons: list[Comparison], *, strict: bool) -> tuple[Comparison, ...]:
+    """Return the comparisons that rows in float64, with < if strict and else with <=, do not say exactly."""
+    return tuple(each for each in comparisons if each.strict != strict or not _is_float(each.limit))
+
+
+def _rows(comparisons: list[Comparison], count: int) -> tuple[Floats, Floats]:
+    """Return rows and limits in float64 that allow all that the comparisons of `count` variables allow."""
     check_bytes(f"{len(comparisons):,} comparisons of {count:,} variables", 8 * len(comparisons) * count)
     rows = np.zeros((len(comparisons), count))
     for i, each in enumerate(comparisons):
         for number, factor in each.factors:
-            rows[i, number - first] = factor
-    return rows, np.array([each.limit for each in comparisons], dtype=np.float64)
+            rows[i, number] = float(factor)
+    return rows, np.array([_rounded_up(each.limit) for each in comparisons], dtype=np.float64)
 
 
 def _check(cases: int, comparisons: int) -> None:

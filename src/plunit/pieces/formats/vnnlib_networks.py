@@ -39,6 +39,9 @@ _KINDS = {
 }
 """Kinds of nodes of the package vnnlib, and what VNN-LIB 1.0 writes for them."""
 
+_NUMBERS = ("Real", "F16", "BF16", "F32", "F64")
+"""Types of the package vnnlib that are treated as real numbers."""
+
 
 def load_specification(path: str | Path) -> Specification:
     """Return the specification of a VNN-LIB 2.0 file (.vnnlib or .vnnlib.gz), of one or several networks.
@@ -137,7 +140,12 @@ def _variables(networks: Any, side: str) -> dict[str, list[str]]:
             raise ValueError(f"network {one.name} must have one input and one output, and no hidden variables")
         shape = tuple(tensors[0].shape)
         check_bytes(f"the {side} of network {one.name}", 8 * math.prod(shape))
-        name = tensors[0].name
+        name, kind = tensors[0].name, tensors[0].dtype.name
+        if kind not in _NUMBERS:
+            raise ValueError(
+                f"{name} of network {one.name} must be declared real or as a floating-point type, got type {kind}; "
+                "whole numbers and other types are not understood"
+            )
         found[one.name] = [_name(name, index) for index in np.ndindex(*shape)]
     return found
 

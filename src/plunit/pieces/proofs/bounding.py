@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,18 +24,17 @@ from plunit.base.machine import processors
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Layer, Network
-from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.domain import Domain, exact_outputs
+from plunit.pieces.proofs.linear import FLOOR, gamma
 from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
+from plunit.pieces.proofs.properties import Condition
 from plunit.pieces.proofs.relaxation import Tables, outward
+from plunit.pieces.rewriting import without_clip
 from plunit.programs.interface import ProofNodes, ProofTask, called, together
 from plunit.programs.loading import library, why_not_native
 
 EXACT = 10_000
 """Up to this many weights, the ranges of the first layer are computed in exact arithmetic."""
-
-
-LONG = 10.0
-"""Seconds that no round takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +55,7 @@ class Query:
     def of(cls, net: Network, domain: Domain, conditions: Sequence[Floats], *, gradient: bool = False) -> Query:
         """Take the goals of each condition, [m, out]."""
         first = np.cumsum([0, *map(len, conditions)], dtype=np.int64)
+        net = without_clip(net, domain.box)
         return cls(net, Tables.of(net), domain, np.concatenate(conditions), first, gradient)
 
     def forward(self, x: Floats) -> tuple[Floats, list[Floats]]:
@@ -81,6 +80,55 @@ class Query:
         for layer, slope in zip(self.net.layers[-2::-1], slopes[::-1], strict=True):
             found = (found * slope) @ layer.weight
         return np.asarray(found)
+
+    def enclosures(self, x: Floats) -> Iterator[tuple[Floats, Floats]]:
+        """Yield z [n, units] of each layer at x [n, in], f(x) last, and how far it may be from the exact number."""
+        y, error = x, np.zeros_like(x)
+        for weight, bias, f in self.layers:
+            size = np.abs(weight).T
+            z = y @ weight.T + bias
+            error = error @ size + gamma(len(size) + 8) * (np.abs(y) @ size + np.abs(bias)) + FLOOR
+            yield z, error
+            if f is None:
+                return
+            knots, slopes, intercepts = f
+            unit, piece = np.arange(z.shape[1]), (z[..., None] > knots).sum(axis=-1)
+            slope, intercept = slopes[unit, piece], intercepts[unit, piece]
+            error = np.abs(slopes).max(axis=-1) * error + gamma(8) * (np.abs(slope * z) + np.abs(intercept))
+            error = error + gamma(8) * np.abs(intercepts).max(axis=-1)  # these are rounded as well
+            y = slope * z + intercept
+
+    def meets(self, x: Floats, conditions: Sequence[Condition]) -> bool:
+        """Whether f(x), x [in], meets a condition in exact arithmetic, which is used where rounding could decide."""
+        *_, (y, error) = self.enclosures(x[None])
+        if any(condition.surely_contains(y[0], error[0]) for condition in conditions):
+            return True
+        possible = [condition for condition in conditions if not condition.surely_lacks(y[0], error[0])]
+        exact = exact_outputs(self.net, x) if possible else []
+        return any(condition.contains(exact) for condition in possible)
+
+    @cached_property
+    def task(self) -> Any:
+        """The query as the compiled program reads it."""
+        net, tables, domain = self.net, self.tables, self.domain
+        return ProofTask(
+            depth=len(net.layers),
+            widths=np.array(net.widths, dtype=np.int64),
+            weight=np.concatenate([layer.weight.ravel() for layer in net.layers]).astype(np.float64),
+            bias=np.concatenate([layer.bias for layer in net.layers]).astype(np.float64),
+            knots=tables.knots.shape[1],
+            knot=tables.knots,
+            slope=tables.slopes,
+            low=tables.low,
+            high=tables.high,
+            constraints=len(domain.limits),
+            rows=domain.rows,
+            limits=domain.limits,
+            conditions=len(self.first) - 1,
+            first=self.first,
+            goals=self.goals,
+            gradient=self.gradient,
+        )
 
     @cached_property
     def layers(self) -> list[tuple[Floats, Floats, tuple[Floats, Floats, Floats] | None]]:
@@ -206,43 +254,22 @@ class Answer:
     gradient: Floats
 
 
-def bound(query: Query, nodes: Nodes, engine: str, seconds: float = np.inf) -> Answer:
-    """Narrow the nodes, in place, and return what is known of them.
+def bound(query: Query, nodes: Nodes, engine: str, seconds: float = np.inf) -> Answer | None:
+    """Narrow the nodes, in place, and return what is known of them; None if time is over before all of them are done.
 
-    After so many seconds the compiled program takes no further node; what is returned is of no use then.
+    After None the nodes are of no use.
     """
     n, inputs = len(nodes), query.net.inputs
     found = Answer(np.zeros((n, inputs)), np.full((n, 2), -1, dtype=np.int64), np.zeros((n, inputs, 2)))
-    if engine == "numpy":
-        bound_in_numpy(query, nodes, found)
-    else:
-        _bound_compiled(query, nodes, found, seconds)
+    if not (bound_in_numpy if engine == "numpy" else _bound_compiled)(query, nodes, found, seconds):
+        return None
     nodes.bounds[np.isnan(nodes.bounds)] = np.inf  # overflow proves nothing
     found.gradient[np.isnan(found.gradient).any(axis=2)] = -np.inf, np.inf
     return found
 
 
-def _bound_compiled(query: Query, nodes: Nodes, found: Answer, seconds: float) -> None:
-    n = len(nodes)
-    net, tables, domain, counter = query.net, query.tables, query.domain, ctypes.c_int64(0)
-    question = ProofTask(
-        depth=len(net.layers),
-        widths=np.array(net.widths, dtype=np.int64),
-        weight=np.concatenate([layer.weight.ravel() for layer in net.layers]).astype(np.float64),
-        bias=np.concatenate([layer.bias for layer in net.layers]).astype(np.float64),
-        knots=tables.knots.shape[1],
-        knot=tables.knots,
-        slope=tables.slopes,
-        low=tables.low,
-        high=tables.high,
-        constraints=len(domain.limits),
-        rows=domain.rows,
-        limits=domain.limits,
-        conditions=len(query.first) - 1,
-        first=query.first,
-        goals=query.goals,
-        gradient=query.gradient,
-    )
+def _bound_compiled(query: Query, nodes: Nodes, found: Answer, seconds: float) -> bool:
+    n, counter, results = len(nodes), ctypes.c_int64(0), list[int]()
     parts = ProofNodes(
         nodes=n,
         splits=nodes.split_unit.shape[1],
@@ -257,20 +284,11 @@ def _bound_compiled(query: Query, nodes: Nodes, found: Answer, seconds: float) -
         x=found.x,
         branch=found.branch,
         gradient=found.gradient,
+        seconds=seconds,
     )
-    call = library("prove").plunit_prove, ctypes.byref(question), ctypes.byref(parts), ctypes.byref(counter)
-
-    def stop() -> None:
-        counter.value = n
-
-    timer = threading.Timer(seconds, stop) if seconds < LONG else None
-    if timer is not None:
-        timer.start()
-    try:
-        together(lambda: called(*call), min(processors(), n))
-    finally:
-        if timer is not None:
-            timer.cancel()
+    call = library("prove").plunit_prove, ctypes.byref(query.task), ctypes.byref(parts), ctypes.byref(counter)
+    together(lambda: results.append(called(*call)), min(processors(), n))
+    return not any(results)
 
 
 def prover() -> str:

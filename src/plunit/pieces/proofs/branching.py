@@ -78,12 +78,17 @@ class Effort:
             )
         return cls(float(min(time_limit, 1e300)), progress)
 
+    def after(self, start: float) -> Effort:
+        """Return what is left of an effort that began at this time of `time.monotonic`."""
+        return replace(self, seconds=max(self.seconds - (time.monotonic() - start), 0.0))
+
 
 @dataclass(frozen=True, eq=False)
 class Extreme:
     """x [in] with the largest value found, of which case; no value is above the bound; scale: the largest |value| seen.
 
-    ended: whether the search went on until nothing was left that could be above `least`.
+    ended: whether the search went on until nothing was left that could be above `least`; found: whether x is what was
+    looked for.
     """
 
     x: Floats
@@ -92,6 +97,11 @@ class Extreme:
     bound: float
     scale: float
     ended: bool
+    found: bool = False
+
+
+Accept = Callable[[Floats, int], Floats | None]
+"""From x [in] and its case to the point at or near x that is looked for, None if there is none."""
 
 
 def search(
@@ -101,26 +111,26 @@ def search(
     *,
     gap: float = 0.0,
     least: float = -np.inf,
-    enough: Callable[[Floats, int], bool] | None = None,
+    accept: Accept | None = None,
 ) -> Extreme:
-    """Return the largest value over boxes [n, in, 2]; or, with `enough`, look for a value above `least`.
+    """Return the largest value over boxes [n, in, 2]; or, with `accept`, look for a value above `least`.
 
     Args:
         aim: what is made large.
         boxes: where.
         effort: the time limit and the progress display.
         gap: parts are dropped whose bound is above the best value by at most this part of the scale.
-        least: with `enough`, parts without a value above it are dropped, and the bound is never below it.
-        enough: whether x and its case are what is looked for; then the search ends.
+        least: with `accept`, parts without a value above it are dropped, and the bound is never below it.
+        accept: returns what is looked for; then the search ends.
     """
     engine, query = prover(), aim.query
     start = time.monotonic()
     end = start + effort.seconds
-    best = _best(*_first_points(aim, boxes), enough, least)
+    best = _best(*_first_points(aim, boxes, end), accept, least, end)
 
     def level() -> float:
         """What a part must exceed; of a constant 0 the bounds are what underflow leaves of them."""
-        return least if enough else best.value + gap * best.scale + FLOOR
+        return least if accept else best.value + gap * best.scale + FLOOR
 
     rng = np.random.default_rng(0)
     pool, closed, batch, rounds = _Pool(Nodes.roots(query, boxes)), -np.inf, 2, 0
@@ -137,11 +147,11 @@ def search(
         floor = level()
         nodes.floors[:] = aim.floors(nodes.case, floor)
         answer = bound(query, nodes, engine, seconds)
-        if time.monotonic() > end:  # some nodes may not have been bounded
+        if answer is None:
             return unfinished
         bounds = np.fmin(aim.bounds(nodes, answer, floor), before)  # NaN bounds nothing
         points, cases, values = _tries(aim, nodes, answer.x, rng)
-        best = best.after(_best(points, cases, values, enough, least))
+        best = best.after(_best(points, cases, values, accept, least, end))
         pool.drop(level())
         left = bounds > level()
         leaves = left & (answer.branch[:, 0] < 0)
@@ -150,7 +160,7 @@ def search(
         halves = nodes[left].halves(answer.branch[left], query.tables.knots)
         pool.add(halves, np.repeat(bounds[left], 2), np.repeat(values[: len(nodes)][left], 2))
     if best.found:
-        return Extreme(best.x, best.case, best.value, np.inf, best.scale, ended=False)
+        return Extreme(best.x, best.case, best.value, np.inf, best.scale, ended=False, found=True)
     return Extreme(best.x, best.case, best.value, max(level(), closed), best.scale, ended=True)
 
 
@@ -169,24 +179,34 @@ class _Best:
         return replace(new if new.found or new.value > self.value else self, scale=max(self.scale, new.scale))
 
 
-def _best(x: Floats, case: Ints, values: Floats, enough: Callable[[Floats, int], bool] | None, least: float) -> _Best:
-    """Return the best of points x [n, in]; with `enough` the first of the best few that is what is looked for."""
+def _best(x: Floats, case: Ints, values: Floats, accept: Accept | None, least: float, end: float) -> _Best:
+    """Return the best of points x [n, in]; with `accept` what it makes of the first of the best few that it accepts."""
     order = np.argsort(-values, kind="stable")
     scale = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max())
-    if enough is not None:
+    if accept is not None:
         for i in order[:CHECKED]:
-            if values[i] >= least - 1e-9 * scale and enough(x[i], int(case[i])):
-                return _Best(x[i], int(case[i]), float(values[i]), scale, found=True)
+            near = accept(x[i], int(case[i])) if values[i] >= least - 1e-9 * scale else None
+            if near is not None:
+                return _Best(near, int(case[i]), float(values[i]), scale, found=True)
+            if time.monotonic() > end:
+                break
     return _Best(x[order[0]], int(case[order[0]]), float(values[order[0]]), scale, found=False)
 
 
-def _first_points(aim: Aim, boxes: Floats) -> tuple[Floats, Ints, Floats]:
-    """Return random points that climbed along their gradients, the best on the way of each; their cases and values."""
+def _first_points(aim: Aim, boxes: Floats, end: float) -> tuple[Floats, Ints, Floats]:
+    """Return random points that climbed along their gradients, the best on the way of each; their cases and values.
+
+    They climb until the time is over; if it is over at the start, there is one point.
+    """
     x, case = _starts(aim.query.domain, boxes)
+    if time.monotonic() > end:
+        x, case = x[:1], case[:1]
     low, high = boxes[case, :, 0], boxes[case, :, 1]
     values, slopes = aim.climb(x, case)
     best, top = x, values
     for step in np.geomspace(0.2, 1e-2, STEPS):
+        if time.monotonic() > end:
+            break
         x = np.clip(x + step * (high - low) * np.sign(slopes), low, high)
         values, slopes = aim.climb(x, case)
         better = values > top
@@ -222,9 +242,9 @@ def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple
 
 
 def _rounded(x: Floats) -> Floats:
-    """Return x to six digits: a solution that lies at a round number is met exactly."""
-    with np.errstate(divide="ignore"):
-        digits = 10.0 ** (5 - np.floor(np.log10(np.where(x == 0, 1.0, np.abs(x)))))
+    """Return x to six digits, none beyond 1e-300: a solution that lies at a round number is met exactly."""
+    places = 5 - np.floor(np.log10(np.where(x == 0, 1.0, np.abs(x))))
+    digits = 10.0 ** np.minimum(places, 300.0)
     return np.asarray(np.round(x * digits) / digits)
 
 

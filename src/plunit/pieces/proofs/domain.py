@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,20 @@ HUGE = 1e150
 
 class Impossible(ValueError):
     """No x in the box meets the constraints."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """sum of factors times variables <= limit, or < if strict, in exact numbers; factors: pairs (variable, factor)."""
+
+    factors: tuple[tuple[int, Fraction], ...]
+    limit: Fraction
+    strict: bool
+
+    def holds(self, values: Sequence[Fraction]) -> bool:
+        """Whether the variables may have these values."""
+        total = sum((factor * values[i] for i, factor in self.factors), Fraction(0))
+        return total < self.limit if self.strict else total <= self.limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +152,7 @@ def fractions(x: Floats) -> list[Fraction]:
 
 def at_most(rows: Floats, values: list[Fraction], limits: Floats, *, strict: bool = False) -> bool:
     """Whether rows @ values <= limits (or < if strict), in exact arithmetic."""
-    for row, limit in zip(rows.tolist(), limits.tolist(), strict=True):
-        total = sum((Fraction(a) * v for a, v in zip(row, values, strict=True) if a), Fraction(0))
-        if total > limit or (strict and total == limit):
-            return False
-    return True
+    return all(excess < 0 or (excess == 0 and not strict) for excess in _affine(rows, -limits, values))
 
 
 def exact_outputs(net: Network, x: Floats) -> list[Fraction]:
@@ -153,10 +164,7 @@ def exact_outputs(net: Network, x: Floats) -> list[Fraction]:
     """
     values = fractions(x)
     for layer in net.layers:
-        values = [
-            sum((Fraction(w) * v for w, v in zip(row, values, strict=True) if w), Fraction(bias))
-            for row, bias in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)
-        ]
+        values = _affine(layer.weight, layer.bias, values)
         if layer.activation is not None:
             f = Functions.of(layer.activation)
             on = [sum(z > knot for knot in f.knots[kind].tolist()) for kind, z in zip(f.kinds, values, strict=True)]
@@ -165,9 +173,23 @@ def exact_outputs(net: Network, x: Floats) -> list[Fraction]:
     return values
 
 
-def exceeds_zero(net: Network, x: Floats, goal: Floats) -> bool:
-    """Whether goal f(x) > 0, in exact arithmetic; far below 0 it is not computed."""
-    y = net(x)
-    if y @ goal < -1e-9 * float(np.abs(goal) @ np.abs(y)):
-        return False
-    return at_most(-goal[None], exact_outputs(net, x), np.zeros(1), strict=True)
+def _affine(weight: Floats, bias: Floats, values: list[Fraction]) -> list[Fraction]:
+    """Return weight @ values + bias, exactly; the values are fractions of powers of 2.
+
+    Products and sums are those of integers, over one power of 2 for the weights and one for the values.
+    """
+    used = [i for i, value in enumerate(values) if value]
+    digits = max((values[i].denominator.bit_length() for i in used), default=1)
+    whole = [values[i].numerator << (digits - values[i].denominator.bit_length()) for i in used]
+    mantissas, exponents = np.frexp(weight[:, used])
+    exponents = np.where(mantissas == 0, exponents.max(initial=0), exponents)
+    least = int(exponents.min(initial=0))
+    integers = (mantissas * 2.0**53).astype(np.int64)  # exact: a mantissa has 53 bits
+    unit = Fraction(2) ** (least - 53 - (digits - 1))
+    found = []
+    for row, shifts, constant in zip(integers, exponents - least, bias.tolist(), strict=True):
+        terms = (
+            row.tolist() if not shifts.any() else [n << s for n, s in zip(row.tolist(), shifts.tolist(), strict=True)]
+        )
+        found.append(sum(map(mul, terms, whole)) * unit + Fraction(constant))
+    return found

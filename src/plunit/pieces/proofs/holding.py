@@ -14,15 +14,15 @@ from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, check_network, check_size
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, search
-from plunit.pieces.proofs.domain import Domain, Impossible, exact_outputs
+from plunit.pieces.proofs.domain import Domain, Impossible
 from plunit.pieces.proofs.linear import NEVER
 from plunit.pieces.proofs.properties import Case, Property
 
 TOGETHER = 20_000
 """The most cases of one search."""
 
-NEAR = 1e-9
-"""A point whose margin is above minus this part of its terms is checked in exact arithmetic."""
+INSIDE = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)
+"""The parts of the way to the centre of its domain by which a witness is moved off open bounds, one after the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,9 @@ def holds(
     """Decide whether a property is true of a network, for all x at once.
 
     "proved" and "refuted" are certain for the network in exact arithmetic with its float64 weights: bounds are rounded
-    outward, and a witness is evaluated in fractions. "undecided" means that the time limit is reached, or that a value
-    cannot be told apart from its limit.
+    outward, and a witness is evaluated in exact arithmetic wherever rounding could decide. `load` says where weights
+    are those of a file, and where they are rounded from them. "undecided" means that the time limit is reached, or that
+    a value cannot be told apart from its limit.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0, -1.0]], [0.5]), activation.plu(), ([[2.0]], [0.0])])
@@ -64,11 +65,11 @@ def holds(
     effort, start = Effort.of(time_limit, progress), time.monotonic()
     reasons = []
     for cases in _groups(property):
-        left = effort.seconds - (time.monotonic() - start)
-        if left <= 0:
+        left = effort.after(start)
+        if not left.seconds:
             reasons.append(f"time limit reached after {time.monotonic() - start:.1f} s")
             break
-        x, reason = _decide(Margin(net, cases), Effort(left, progress))
+        x, reason = _decide(Margin(net, cases), left)
         if x is not None:
             return Verdict("refuted", x, net(x), time.monotonic() - start)
         if reason:
@@ -92,15 +93,16 @@ def _decide(aim: Margin, effort: Effort) -> tuple[Floats | None, str]:
         return _any_point(aim.cases)
     least = 0.0 if aim.open else float(np.nextafter(0.0, -1.0))  # a margin of 0 is inside of a closed case
     try:
-        found = search(aim, aim.boxes, effort, least=least, enough=aim.contains)
+        found = search(aim, aim.boxes, effort, least=least, accept=aim.witness)
     except Impossible:  # no x meets the constraints
         return None, ""
-    if found.bound == np.inf and not found.ended and aim.contains(found.x, found.case):
+    if found.found:
         return found.x, ""
     if found.ended and found.bound <= least:
         return None, ""
     known = f"the largest margin found is {found.value:.3g}, and none is above {found.bound:.3g}"
-    return None, f"{'a value is too close to its limit' if found.ended else 'time limit reached'}: {known}"
+    closed = "; open bounds of inputs count as closed here" if any(case.exact for case in aim.cases) else ""
+    return None, f"{'a value is too close to its limit' if found.ended else 'time limit reached'}: {known}{closed}"
 
 
 def _any_point(cases: list[Case]) -> tuple[Floats | None, str]:
@@ -166,13 +168,12 @@ class Margin:
         nodes.bounds[nodes.bounds <= least] = NEVER
         return np.asarray(nodes.bounds.max(axis=1))
 
-    def contains(self, x: Floats, case: int) -> bool:
-        """Whether x is in the case, in exact arithmetic."""
-        y, asked = self.net(x), self.cases[case]
-        size = np.abs(self.query.goals).sum(axis=1).max() * np.abs(y).max() + np.abs(self.limits[case]).max()
-        if self.climb(x[None], np.array([case]))[0][0] < -NEAR * size:
-            return False
-        if not asked.contains(x):
-            return False
-        exact = exact_outputs(self.net, x)
-        return any(condition.contains(exact) for condition in asked.conditions)
+    def witness(self, x: Floats, case: int) -> Floats | None:
+        """Return x if it is in the case, in exact arithmetic; else a point next to it that is off the open bounds."""
+        asked, centre = self.cases[case], self.query.centre
+        middle = self.boxes[case].mean(axis=1) if centre is None else centre
+        for part in INSIDE if asked.exact else INSIDE[:1]:
+            near = x + part * (middle - x)
+            if self.query.meets(near, asked.conditions) and asked.contains(near):
+                return near
+        return None

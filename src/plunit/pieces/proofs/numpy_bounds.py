@@ -7,6 +7,7 @@ take the edges over the values that the units have where the bound so far is lar
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -46,15 +47,19 @@ class _Node:
         return gamma(4 * sum(self.query.net.widths) + 64) * 1.0001
 
 
-def bound_in_numpy(query: Query, nodes: Nodes, found: Answer) -> None:
-    """Do what `bounding.bound` promises."""
+def bound_in_numpy(query: Query, nodes: Nodes, found: Answer, seconds: float) -> bool:
+    """Do what `bounding.bound` promises, and return whether all nodes are done; the clock is read between layers."""
+    end = time.monotonic() + seconds
     for n in range(len(nodes)):
-        _step(query, nodes, found, n, pinned=False)
-        if found.branch[n, 0] < 0 and (nodes.bounds[n] >= 0).any():
-            _step(query, nodes, found, n, pinned=True)
+        done = _step(query, nodes, found, n, end, pinned=False)
+        if done and found.branch[n, 0] < 0 and (nodes.bounds[n] >= 0).any():
+            done = _step(query, nodes, found, n, end, pinned=True)
+        if not done:
+            return False
+    return True
 
 
-def _step(query: Query, nodes: Nodes, found: Answer, n: int, *, pinned: bool) -> None:
+def _step(query: Query, nodes: Nodes, found: Answer, n: int, end: float, *, pinned: bool) -> bool:
     node = _Node(query, Region(nodes.box[n]), nodes.ranges[n, :, 0].copy(), nodes.ranges[n, :, 1].copy())
     node.shapes = np.zeros((len(node.low), query.net.inputs))
     found.x[n], found.branch[n] = nodes.box[n].sum(axis=1) / 2, -1
@@ -64,6 +69,8 @@ def _step(query: Query, nodes: Nodes, found: Answer, n: int, *, pinned: bool) ->
         if not np.isnan(form[-1]):
             node.region.cut(-form[:-1], over(form[-1], least))
     for k in range(len(query.net.hidden)):
+        if time.monotonic() > end:
+            return False
         if not node.region.empty:
             _bound_layer(node, k, _limits(node, nodes, n, k, pinned=pinned))
     if not node.region.empty:
@@ -75,6 +82,7 @@ def _step(query: Query, nodes: Nodes, found: Answer, n: int, *, pinned: bool) ->
         nodes.bounds[n] = NEVER
     else:
         found.branch[n] = _choose(node, scores)
+    return True
 
 
 def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[tuple[int, float, float]]:
@@ -207,13 +215,16 @@ def _touching(node: _Node, x: Floats) -> _Node:
     They touch in the middle of a bin of the range: at its ends all edges would do, and rounding would choose.
     """
     y, lines = x, []
-    for k, (layer, f) in enumerate(node.query.net.hidden):
-        own = slice(node.first[k], node.first[k] + len(layer.bias))
-        z, low, width = layer.weight @ y + layer.bias, node.low[own], node.high[own] - node.low[own]
+    for k, (weight, bias, f) in enumerate(node.query.layers):
+        if f is None:
+            break
+        own = slice(node.first[k], node.first[k] + len(bias))
+        z, low, width = weight @ y + bias, node.low[own], node.high[own] - node.low[own]
         bin_ = np.floor(BINS * np.divide(z - low, width, out=np.zeros_like(z), where=width > 0))
         lines.append(_lines(node, own, low + (np.clip(bin_, 0, BINS - 1) + 0.5) / BINS * width))
-        piece, unit = (z[:, None] > f.knots).sum(axis=1), np.arange(len(z))
-        y = f.slopes[unit, piece] * z + f.intercepts[unit, piece]
+        (knots, slopes, intercepts), unit = f, np.arange(len(z))
+        piece = (z[:, None] > knots).sum(axis=1)
+        y = slopes[unit, piece] * z + intercepts[unit, piece]
     return replace(node, lines=lines)
 
 

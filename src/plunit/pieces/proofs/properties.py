@@ -21,30 +21,66 @@ import numpy as np
 from plunit.pieces.arrays import Floats
 from plunit.pieces.limits import many
 from plunit.pieces.networks import Network, interval
-from plunit.pieces.proofs.domain import Constraints, Domain, at_most, constraint_rows, fractions, inequalities, numbers
+from plunit.pieces.proofs.domain import (
+    Comparison,
+    Constraints,
+    Domain,
+    at_most,
+    constraint_rows,
+    fractions,
+    inequalities,
+    numbers,
+)
+from plunit.pieces.proofs.linear import FLOOR, gamma
 
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """rows y <= limits, all of them together; rows [m, out], limits [m]; strict: < instead of <=."""
+    """rows y <= limits, all of them together; rows [m, out], limits [m]; strict: < instead of <=.
+
+    exact: comparisons that y must meet as well, in numbers that float64 does not have. The rows allow every y that
+    meets them, so that a proof may use the rows only.
+    """
 
     rows: Floats
     limits: Floats
     strict: bool = False
+    exact: tuple[Comparison, ...] = ()
 
     def __post_init__(self) -> None:
         _replace(self, *inequalities("a condition", self.rows, self.limits))
 
     def contains(self, y: list[Fraction]) -> bool:
         """Whether y [out] meets every row, in exact arithmetic."""
-        return at_most(self.rows, y, self.limits, strict=self.strict)
+        return at_most(self.rows, y, self.limits, strict=self.strict) and all(one.holds(y) for one in self.exact)
+
+    def surely_contains(self, y: Floats, error: Floats) -> bool:
+        """Whether every number within the errors of y [out] meets all rows, and nothing else is to be met."""
+        return not self.exact and bool((self._excess(y, error)[1] < 0).all())
+
+    def surely_lacks(self, y: Floats, error: Floats) -> bool:
+        """Whether no number within the errors of y [out] meets all rows."""
+        return bool((self._excess(y, error)[0] > 0).any())
+
+    def _excess(self, y: Floats, error: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the largest rows y - limits, rounded outward; NaN if numbers are too large."""
+        size = np.abs(self.rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = self.rows @ y - self.limits
+            spread = size @ error + gamma(len(y) + 8) * (size @ np.abs(y) + np.abs(self.limits)) + FLOOR
+            return middle - spread, middle + spread
 
 
 @dataclass(frozen=True, eq=False)
 class Case(Domain):
-    """x in box [in, 2] with rows x <= limits, and y = f(x) meets at least one of the conditions."""
+    """x in box [in, 2] with rows x <= limits, and y = f(x) meets at least one of the conditions.
+
+    exact: comparisons that x must meet as well, such as open bounds. Box and rows allow every x that meets them, so
+    that a proof may use the box and the rows only.
+    """
 
     conditions: tuple[Condition, ...]
+    exact: tuple[Comparison, ...] = ()
 
     def __post_init__(self) -> None:
         box = numbers("a box", self.box)
@@ -62,6 +98,11 @@ class Case(Domain):
             raise ValueError(
                 f"a case needs conditions on the same outputs, got {outputs} outputs; add one, or pad rows"
             )
+
+    def contains(self, x: Floats) -> bool:
+        """Whether x [in] is in the domain, in exact arithmetic."""
+        exact = fractions(x) if self.exact else []
+        return super().contains(x) and all(one.holds(exact) for one in self.exact)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,9 @@ from plunit.pieces.limits import Progress
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
-from plunit.pieces.proofs.domain import Box, Constraints, Domain, exceeds_zero
+from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT
+from plunit.pieces.proofs.properties import Condition
 from plunit.pieces.rewriting import difference, merged
 
 PROVED = 1e-6
@@ -108,7 +109,7 @@ class LargestGoal:
     def _lowest(self) -> float:
         """A number that no value is below: what matters until the first point of the domain is found."""
         size = np.abs(self.domain.box).max(axis=1)
-        for layer in self.net.layers:
+        for layer in self.query.net.layers:
             size = np.abs(layer.weight) @ size + np.abs(layer.bias)
             if layer.activation is not None:
                 size = np.abs(layer.activation.slopes).max(axis=-1) * size + np.abs(layer.activation.at_zero)
@@ -213,8 +214,8 @@ def distance(
             f"distance takes two curves, or two networks and a box, got {type(one).__name__}, {type(other).__name__}"
             f"{' without a box' if box is None else ''}"
         )
-    both = merged(difference(one, other))  # what is equal in both cancels exactly
-    domain, effort = Domain.of(both, box, constraints), Effort.of(time_limit, progress)
+    start, both = time.monotonic(), merged(difference(one, other))  # what is equal in both cancels exactly
+    domain, effort = Domain.of(both, box, constraints), Effort.of(time_limit, progress).after(start)
     return largest_of([_largest(both, domain, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
 
 
@@ -240,13 +241,14 @@ def counterexample(
     i, j = (checked_index(output, net.outputs, "condition", "outputs") for output in (first, second))
     goal, start = np.eye(net.outputs)[i] - np.eye(net.outputs)[j], time.monotonic()
     aim = LargestGoal(net, Domain.of(net, box, constraints), goal)
+    positive = Condition(-goal[None], np.zeros(1), strict=True)
 
-    def exceeds(x: Floats, case: int) -> bool:
-        return exceeds_zero(net, x, goal) and aim.domain.contains(x)
+    def accept(x: Floats, case: int) -> Floats | None:
+        return x if aim.query.meets(x, [positive]) and aim.domain.contains(x) else None
 
-    found = search(aim, aim.domain.box[None], Effort.of(time_limit, progress), least=0.0, enough=exceeds)
+    found = search(aim, aim.domain.box[None], Effort.of(time_limit, progress), least=0.0, accept=accept)
     answer = Optimum.of(found, float(net(found.x) @ goal), time.monotonic() - start)
-    if exceeds(found.x, found.case):
+    if found.found:
         return answer
     if found.bound > 0:
         raise Undecided(answer)
@@ -282,7 +284,7 @@ def shares(goals: list[Floats], effort: Effort) -> Iterator[tuple[Floats, Effort
     """Yield each goal with a fair share of the time that is left."""
     end = time.monotonic() + effort.seconds
     for done, goal in enumerate(goals):
-        left = max(end - time.monotonic(), 0.01)
+        left = max(end - time.monotonic(), 0.0)
         yield goal, replace(effort, seconds=left / (len(goals) - done))
 
 

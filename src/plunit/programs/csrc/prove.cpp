@@ -15,6 +15,7 @@ class Worker : Ranges {
   Worker(const ProofTask& task, const ProofNodes& nodes) : Ranges(task, nodes), score(total), forms(goals) {}
 
   void run(int64_t node) {
+    check_time();
     n = node;
     step(false);
     // with all units on one piece, the pieces' own ends still cut the region
@@ -116,6 +117,7 @@ class Worker : Ranges {
           goal_form(g, nullptr);
           exceed(all, g);
         }
+        check_time();
         const double before = top;
         top = std::min(top, all.maximise(goal.data(), 0, x.data()));
         if (top > ENOUGH * before) break;
@@ -164,6 +166,7 @@ class Worker : Ranges {
       std::vector<double> next(width, 0.0), sizes(width, 0.0);
       std::vector<std::vector<double>> through(columns.size(), std::vector<double>(width, 0.0));
       for (int64_t i = 0; i < q.widths[k + 1]; ++i) {
+        check_time();
         const auto [least, most] = slopes_of(base + i);
         const double middle = least / 2 + most / 2, steep = std::max(std::fabs(least), std::fabs(most));
         const double radius = std::max(most - middle, middle - least);
@@ -269,11 +272,16 @@ class Worker : Ranges {
 
 extern "C" {
 
-// Bound the nodes; threads that call it with the same counter, from 0, share them. Returns 0, or NO_MEMORY.
+// Bound the nodes; threads that call it with the same counter, from 0, share them. Returns 0, 1 if the time was over
+// before all were done, or NO_MEMORY.
 int64_t plunit_prove(const ProofTask* task, const ProofNodes* nodes, int64_t* next) {
   return guarded([=] {
     Worker worker(*task, *nodes);
-    for (int64_t i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < nodes->nodes;) worker.run(i);
+    try {
+      for (int64_t i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < nodes->nodes;) worker.run(i);
+    } catch (const Stopped&) {
+      return 1;
+    }
     return 0;
   });
 }

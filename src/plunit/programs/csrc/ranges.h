@@ -6,6 +6,7 @@
 // is off by at most gamma sum |B_i| v_i, where v_i >= |W| |y| + |b| bounds the terms of unit i. So all forms hold for
 // the network in exact arithmetic. plunit.pieces.proofs.numpy_bounds states the same in NumPy.
 #pragma once
+#include <chrono>
 #include <cstring>
 
 #include "interface.h"
@@ -37,7 +38,8 @@ STRUCT(ProofTask, PROOF_TASK)
 // box [nodes, in, 2] and range [nodes, units, 2] are narrowed; split_* [nodes, splits], unit -1 for none; floor
 // [nodes, goals], what the goals must reach; cut [nodes, goals, in + 1], the forms of the node above, NaN for none, become those of the node; bound [nodes, conditions], -inf
 // for a condition that is ruled out; x [nodes, in], where a form is largest; branch [nodes, 2]: an input, or the
-// inputs + a unit, and the knot; -1 if all units are on one piece; gradient [nodes, in, 2] of the first goal
+// inputs + a unit, and the knot; -1 if all units are on one piece; gradient [nodes, in, 2] of the first goal; seconds
+// until the work is given up
 #define PROOF_NODES(FIELD)                 \
   FIELD(int64_t, nodes)              \
   FIELD(int64_t, splits)             \
@@ -51,7 +53,8 @@ STRUCT(ProofTask, PROOF_TASK)
   FIELD(double*, bound)              \
   FIELD(double*, x)                  \
   FIELD(int64_t*, branch)            \
-  FIELD(double*, gradient)
+  FIELD(double*, gradient)           \
+  FIELD(double, seconds)
 STRUCT(ProofNodes, PROOF_NODES)
 
 namespace {
@@ -66,6 +69,9 @@ struct Lines {
   double up_gap, down_gap;
   int64_t up_knot, down_knot;  // where the gaps are; -1 on a single piece
 };
+
+// Thrown when the time is over: what has been written to the nodes is of no use then.
+struct Stopped {};
 
 class Ranges {
  public:
@@ -116,6 +122,13 @@ class Ranges {
   std::vector<Corner> corners;
   std::vector<std::vector<int64_t>> active;
   Wide* side[2];
+  const std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+
+  // Called before every block of work that may take longer than a millisecond.
+  void check_time() const {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begun;
+    if (spent.count() > nodes.seconds) throw Stopped();
+  }
 
   // Read a node and narrow its region and the ranges of its units; write them back unless the region is empty.
   void narrow(int64_t node, bool pin) {
@@ -247,6 +260,7 @@ class Ranges {
             std::memcpy(&shape[unit * inputs], a, sizeof(double) * inputs);
           }
           if (region.cuts() && crosses(unit)) {
+            check_time();
             top = region.maximise(a, b);
             if (top == NEVER) region.empty = true;
             else if (r % 2) low[unit] = std::max(low[unit], -top);
@@ -326,6 +340,7 @@ class Ranges {
   template <class Pick, class Found>
   void upper_forms(int64_t k, int64_t count, Pick pick, Found found) {
     for (int64_t start = 0; start < count; start += ROWS) {
+      check_time();
       const int64_t block = std::min(ROWS, count - start);
       double* coefficients = reinterpret_cast<double*>(side[0]);
       double constant[ROWS] = {}, terms[ROWS] = {};

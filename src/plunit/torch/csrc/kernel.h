@@ -1,24 +1,20 @@
-// The loops of PLU over contiguous memory: forward, and backward from the output.
+// The loops of PLU over contiguous memory: forward, and backward from the output. They compute in float and double;
+// half precision passes through float, tile by tile.
 #pragma once
 
 #include <ATen/Parallel.h>
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-// One binary for every x86-64 processor: the loader picks the widest clone that runs.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-#define PLUNIT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define PLUNIT_CLONES
-#endif
+#include "half.h"
 
 #define PLUNIT_INLINE inline __attribute__((always_inline))
 
@@ -44,6 +40,7 @@ namespace {
 
 constexpr int64_t kGrain = 32768;  // elements per task, as PyTorch's own elementwise ops
 constexpr int64_t kBlock = 4096;   // elements summed in float before the sum moves to double
+constexpr int64_t kTile = 512;     // elements of half precision in float at a time: they stay in the fastest cache
 
 template <typename P>
 using bits_t = std::conditional_t<std::is_same_v<P, double>, int64_t, int32_t>;
@@ -67,14 +64,14 @@ PLUNIT_INLINE bits_t<P> ceiling(P alpha) {
 // PLU on bit patterns. Numbers >= 0 are ordered like their bits, with NaN above all. A processor has one instruction for
 // a minimum of integers; a minimum of floats has special cases. For alpha <= 1 the outer line is at most |x|; for
 // alpha > 1 the ceiling removes this limit.
-template <typename T, typename P>
-PLUNIT_INLINE T value(T x, P alpha, P c, P rim, bits_t<P> ceiling) {
+template <typename P>
+PLUNIT_INLINE P value(P x, P alpha, P c, P rim, bits_t<P> ceiling) {
   using Bits = bits_t<P>;
-  const Bits signed_bits = std::bit_cast<Bits>(static_cast<P>(x));
+  const Bits signed_bits = std::bit_cast<Bits>(x);
   const Bits identity = signed_bits & std::numeric_limits<Bits>::max(), sign = signed_bits ^ identity;
   const Bits line = std::bit_cast<Bits>(c + alpha * (std::bit_cast<P>(identity) - c));
   const Bits low = least(identity, std::bit_cast<Bits>(rim)), high = least(line, identity | ceiling);
-  return static_cast<T>(std::bit_cast<P>(greatest(low, high) | sign));
+  return std::bit_cast<P>(greatest(low, high) | sign);
 }
 
 template <typename P>
@@ -111,64 +108,64 @@ struct Runs {
   }
 };
 
-// `_runs` loops take numbers begin, ..., end - 1 with runs of numbers per channel; `_rows` loops take whole rows of
-// `n` channels each, as in channels_last.
+// `_runs` loops work on numbers begin, ..., end - 1 with runs of numbers per channel; `_rows` loops on whole rows of
+// `n` channels each, as in channels_last. The pointers are to the first of these numbers, and y or dx may be an input.
 
-template <typename T, typename P>
-PLUNIT_CLONES void forward_runs(const T* x, T* y, int64_t begin, int64_t end, Pieces<P> p, Layout layout) {
+template <typename P>
+PLUNIT_CLONES void forward_runs(const P* x, P* y, int64_t begin, int64_t end, Pieces<P> p, Layout layout) {
   for (Runs run(begin, end, layout); run.at < end; run.next()) {
     const P alpha = p.alpha[run.channel], c = p.c[run.channel], rim = p.rim[run.channel];
     const bits_t<P> none = 0, lifted = ceiling(alpha);
     if (lifted) {
 #pragma omp simd
-      for (int64_t i = run.at; i < run.stop; ++i) y[i] = value(x[i], alpha, c, rim, lifted);
+      for (int64_t i = run.at - begin; i < run.stop - begin; ++i) y[i] = value(x[i], alpha, c, rim, lifted);
     } else {
 #pragma omp simd
-      for (int64_t i = run.at; i < run.stop; ++i) y[i] = value(x[i], alpha, c, rim, none);
+      for (int64_t i = run.at - begin; i < run.stop - begin; ++i) y[i] = value(x[i], alpha, c, rim, none);
     }
   }
 }
 
-template <typename T, typename P>
-PLUNIT_CLONES void forward_rows(const T* x, T* y, int64_t rows, int64_t n, Pieces<P> p) {
+template <typename P>
+PLUNIT_CLONES void forward_rows(const P* x, P* y, int64_t rows, int64_t n, Pieces<P> p) {
   for (int64_t row = 0; row < rows; ++row, x += n, y += n) {
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) y[j] = value(x[j], p.alpha[j], p.c[j], p.rim[j], ceiling(p.alpha[j]));
   }
 }
 
-template <typename T, typename P>
-PLUNIT_CLONES void backward_runs(const T* grad, const T* y, T* dx, int64_t begin, int64_t end, Pieces<P> p,
+template <typename P>
+PLUNIT_CLONES void backward_runs(const P* grad, const P* y, P* dx, int64_t begin, int64_t end, Pieces<P> p,
                                  Layout layout) {
   for (Runs run(begin, end, layout); run.at < end; run.next()) {
     const P alpha = p.alpha[run.channel], c = p.c[run.channel];
 #pragma omp simd
-    for (int64_t i = run.at; i < run.stop; ++i) dx[i] = static_cast<T>(pulled_back<P>(grad[i], y[i], alpha, c));
+    for (int64_t i = run.at - begin; i < run.stop - begin; ++i) dx[i] = pulled_back(grad[i], y[i], alpha, c);
   }
 }
 
-template <typename T, typename P>
-PLUNIT_CLONES void backward_rows(const T* grad, const T* y, T* dx, int64_t rows, int64_t n, Pieces<P> p) {
+template <typename P>
+PLUNIT_CLONES void backward_rows(const P* grad, const P* y, P* dx, int64_t rows, int64_t n, Pieces<P> p) {
   for (int64_t row = 0; row < rows; ++row, grad += n, y += n, dx += n) {
 #pragma omp simd
-    for (int64_t j = 0; j < n; ++j) dx[j] = static_cast<T>(pulled_back<P>(grad[j], y[j], p.alpha[j], p.c[j]));
+    for (int64_t j = 0; j < n; ++j) dx[j] = pulled_back(grad[j], y[j], p.alpha[j], p.c[j]);
   }
 }
 
 // The learned loops add to sums[channel] the excess sums, and to sums[channels + channel] the outer ones.
 
-template <typename T, typename P>
-PLUNIT_CLONES void learned_runs(const T* grad, const T* y, T* dx, int64_t begin, int64_t end, Pieces<P> p,
+template <typename P>
+PLUNIT_CLONES void learned_runs(const P* grad, const P* y, P* dx, int64_t begin, int64_t end, Pieces<P> p,
                                 Layout layout, double* sums) {
   for (Runs run(begin, end, layout); run.at < end; run.next()) {
     const P alpha = p.alpha[run.channel], c = p.c[run.channel];
     for (int64_t block = run.at; block < run.stop; block += kBlock) {
-      const int64_t stop = std::min(block + kBlock, run.stop);
+      const int64_t stop = std::min(block + kBlock, run.stop) - begin;
       P excess = 0, outer = 0;
 #pragma omp simd reduction(+ : excess, outer)
-      for (int64_t i = block; i < stop; ++i) {
-        const P g = static_cast<P>(grad[i]), out = static_cast<P>(y[i]);
-        dx[i] = static_cast<T>(pulled_back(g, out, alpha, c));
+      for (int64_t i = block - begin; i < stop; ++i) {
+        const P g = grad[i], out = y[i];
+        dx[i] = pulled_back(g, out, alpha, c);
         add(g, out, c, excess, outer);
       }
       sums[run.channel] += excess;
@@ -177,15 +174,15 @@ PLUNIT_CLONES void learned_runs(const T* grad, const T* y, T* dx, int64_t begin,
   }
 }
 
-template <typename T, typename P>
-PLUNIT_CLONES void learned_rows(const T* grad, const T* y, T* dx, int64_t rows, int64_t n, Pieces<P> p, double* sums) {
+template <typename P>
+PLUNIT_CLONES void learned_rows(const P* grad, const P* y, P* dx, int64_t rows, int64_t n, Pieces<P> p, double* sums) {
   const int64_t block = std::max<int64_t>(1, kBlock / n);
   std::vector<P> excess(n), outer(n);
   for (int64_t row = 0; row < rows; ++row, grad += n, y += n, dx += n) {
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) {
-      const P g = static_cast<P>(grad[j]), out = static_cast<P>(y[j]);
-      dx[j] = static_cast<T>(pulled_back(g, out, p.alpha[j], p.c[j]));
+      const P g = grad[j], out = y[j];
+      dx[j] = pulled_back(g, out, p.alpha[j], p.c[j]);
       add(g, out, p.c[j], excess[j], outer[j]);
     }
     if ((row + 1) % block && row + 1 < rows) continue;
@@ -197,53 +194,84 @@ PLUNIT_CLONES void learned_rows(const T* grad, const T* y, T* dx, int64_t rows, 
   }
 }
 
+// Calls work(begin, end, out, in...) with pointers to number begin * width, in the precision of the loops: half
+// precision in tiles that are widened before and narrowed after. `out` may be one of the inputs.
+template <typename T, typename Work, typename... Inputs>
+void in_tiles(int64_t begin, int64_t end, int64_t width, const Work& work, T* out, const Inputs*... in) {
+  if constexpr (std::is_same_v<T, wide_t<T>>) {
+    work(begin, end, out + begin * width, (in + begin * width)...);
+  } else {
+    const int64_t step = std::max<int64_t>(1, kTile / width), size = (step * width + 15) / 16 * 16;
+    std::vector<float> memory(sizeof...(in) * size + 16);
+    // from a cache line on: vectors that straddle two lines take almost twice as long
+    float* const first = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) / sizeof(float);
+    for (int64_t at = begin; at < end; at += step) {
+      const int64_t stop = std::min(at + step, end), n = (stop - at) * width;
+      float* next = first;
+      const auto widened = [&](const T* input) {
+        widen(input + at * width, next, n);
+        return std::exchange(next, next + size);
+      };
+      std::apply([&](const auto*... wide) { work(at, stop, first, wide...); }, std::tuple{widened(in)...});
+      narrow(first, out + at * width, n);
+    }
+  }
+}
+
 // Channels last: work on whole rows.
 bool in_rows(Layout layout) { return layout.inner == 1 && layout.channels > 1; }
 
-// Share out the rows, or the numbers, among the threads.
-template <typename Rows, typename Numbers>
-void in_parallel(Layout layout, const Rows& rows, const Numbers& numbers) {
+// Shares out the rows, or the numbers, among the threads; `rows` and `numbers` are work for `in_tiles`.
+template <typename Rows, typename Numbers, typename T, typename... Inputs>
+void in_parallel(Layout layout, const Rows& rows, const Numbers& numbers, T* out, const Inputs*... in) {
+  const int64_t n = layout.channels;
   if (in_rows(layout)) {
-    at::parallel_for(0, layout.outer, std::max<int64_t>(1, kGrain / layout.channels), rows);
+    at::parallel_for(0, layout.outer, std::max<int64_t>(1, kGrain / n),
+                     [&](int64_t begin, int64_t end) { in_tiles(begin, end, n, rows, out, in...); });
   } else {
-    at::parallel_for(0, layout.outer * layout.channels * layout.inner, kGrain, numbers);
+    at::parallel_for(0, layout.outer * n * layout.inner, kGrain,
+                     [&](int64_t begin, int64_t end) { in_tiles(begin, end, 1, numbers, out, in...); });
   }
 }
 
 }  // namespace
 
-template <typename T>
-void forward(const T* x, T* y, Pieces<wide_t<T>> p, Layout layout) {
-  const int64_t n = layout.channels;
-  in_parallel(
-      layout, [&](int64_t begin, int64_t end) { forward_rows(x + begin * n, y + begin * n, end - begin, n, p); },
-      [&](int64_t begin, int64_t end) { forward_runs(x, y, begin, end, p, layout); });
-}
-
-template <typename T>
-void backward(const T* grad, const T* y, T* dx, Pieces<wide_t<T>> p, Layout layout) {
-  const int64_t n = layout.channels;
+template <typename T, typename P = wide_t<T>>
+void forward(const T* x, T* y, Pieces<P> p, Layout layout) {
   in_parallel(
       layout,
-      [&](int64_t begin, int64_t end) {
-        backward_rows(grad + begin * n, y + begin * n, dx + begin * n, end - begin, n, p);
+      [&](int64_t begin, int64_t end, P* y, const P* x) { forward_rows(x, y, end - begin, layout.channels, p); },
+      [&](int64_t begin, int64_t end, P* y, const P* x) { forward_runs(x, y, begin, end, p, layout); }, y, x);
+}
+
+template <typename T, typename P = wide_t<T>>
+void backward(const T* grad, const T* y, T* dx, Pieces<P> p, Layout layout) {
+  in_parallel(
+      layout,
+      [&](int64_t begin, int64_t end, P* dx, const P* grad, const P* y) {
+        backward_rows(grad, y, dx, end - begin, layout.channels, p);
       },
-      [&](int64_t begin, int64_t end) { backward_runs(grad, y, dx, begin, end, p, layout); });
+      [&](int64_t begin, int64_t end, P* dx, const P* grad, const P* y) {
+        backward_runs(grad, y, dx, begin, end, p, layout);
+      },
+      dx, grad, y);
 }
 
 // Besides dx: the gradients of alpha and c, summed per channel.
-template <typename T>
-void backward_learned(const T* grad, const T* y, T* dx, double* dalpha, double* dc, Pieces<wide_t<T>> p,
-                      Layout layout) {
+template <typename T, typename P = wide_t<T>>
+void backward_learned(const T* grad, const T* y, T* dx, double* dalpha, double* dc, Pieces<P> p, Layout layout) {
   const int64_t n = layout.channels;
   std::vector<double> sums(at::get_num_threads() * 2 * n, 0.0);
   const auto mine = [&] { return sums.data() + at::get_thread_num() * 2 * n; };
   in_parallel(
       layout,
-      [&](int64_t begin, int64_t end) {
-        learned_rows(grad + begin * n, y + begin * n, dx + begin * n, end - begin, n, p, mine());
+      [&](int64_t begin, int64_t end, P* dx, const P* grad, const P* y) {
+        learned_rows(grad, y, dx, end - begin, n, p, mine());
       },
-      [&](int64_t begin, int64_t end) { learned_runs(grad, y, dx, begin, end, p, layout, mine()); });
+      [&](int64_t begin, int64_t end, P* dx, const P* grad, const P* y) {
+        learned_runs(grad, y, dx, begin, end, p, layout, mine());
+      },
+      dx, grad, y);
   for (int64_t k = 0; k < n; ++k) {
     double excess = 0, outer = 0;
     for (size_t thread = 0; thread < sums.size(); thread += 2 * n) {

@@ -15,7 +15,7 @@ from torch import Tensor
 from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats, blocks
 from plunit.pieces.limits import MEMORY
-from plunit.pieces.networks import LayerLike
+from plunit.pieces.networks import LayerLike, exact_product
 
 ROOM = MEMORY // 8
 """The matrices of a model may have at most this many numbers."""
@@ -35,7 +35,10 @@ class LayerChain:
         self._last: tuple[Floats, Floats] | None = None  # after the last activation
 
     def affine(self, weight: Floats, bias: Floats, shape: tuple[int, ...] | None = None) -> None:
-        """Add W x + b, joined with an affine map before it. A weight of one axis is the diagonal of a matrix.
+        """Add W x + b. A weight of one axis is the diagonal of a matrix.
+
+        The map is joined with an affine map before it where that is exact. A diagonal is always joined, in double
+        precision: as a matrix, it could be too large. So a BatchNorm, whose factors are rounded, is part of its layer.
 
         >>> chain = LayerChain((2,), room=9)
         >>> chain.affine(np.ones((1, 2)), np.zeros(1))
@@ -49,8 +52,12 @@ class LayerChain:
                 self.check(len(bias), inner.shape[-1])
             if weight.ndim == 1:
                 weight, bias = (inner.T * weight).T, weight * shift + bias
+            elif inner.ndim == 1:
+                weight, bias = weight * inner, weight @ shift + bias
+            elif (product := exact_product((weight, bias), self._last)) is None:
+                self._layers.append(self._last)
             else:
-                weight, bias = weight * inner if inner.ndim == 1 else weight @ inner, weight @ shift + bias
+                weight, bias = product
         self._last = weight, bias
         self.shape = shape or self.shape
 

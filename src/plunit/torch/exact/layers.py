@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from plunit.pieces import Activation, activation
 from plunit.pieces.arrays import Bools, Floats, Ints
+from plunit.pieces.formats.pooling import Slide, find_windows, pair_maxima
 from plunit.torch.exact.chains import LayerChain
 from plunit.torch.module import PLU
 
@@ -107,14 +108,8 @@ def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, chain: LayerChain) 
     shape, after = chain.image(axes), chain.shape_after(module.forward)
     settings = (module.kernel_size, module.stride, module.padding, module.dilation)
     steps = zip(*(s if isinstance(s, tuple | list) else (s,) * axes for s in settings), strict=True)
-    index = np.arange(prod(shape)).reshape(shape)
-    for axis, (kernel, stride, padding, dilation) in enumerate(steps, start=1):
-        taps = np.arange(after[axis])[:, None] * stride + dilation * np.arange(kernel)
-        beyond = max(0, int(taps.max(initial=0)) + 1 - shape[axis] - padding)
-        ends = [(padding, beyond) if i == axis else (0, 0) for i in range(index.ndim)]
-        # [channels, positions along the axes so far, other axes, taps so far]; -1 beyond the ends
-        index = np.moveaxis(np.pad(index, ends, constant_values=-1).take(taps, axis), axis + 1, -1)
-    add_maxima(index.reshape(prod(after), -1), chain)
+    slides = [Slide(count, *step) for count, step in zip(after[1:], steps, strict=True)]
+    add_maxima(find_windows(shape, slides), chain)
     chain.shape = after
 
 
@@ -153,29 +148,16 @@ def _same(module: nn.Module, chain: LayerChain) -> None:
 
 
 def add_maxima(windows: Ints, chain: LayerChain) -> None:
-    """Add max over x[windows[i]] for each i; a window of w features takes log2 w rounds.
-
-    windows: [outputs, taps], indices of features; -1 where a window has fewer. A pair that several windows have is
-    compared once.
-    """
-    # taps that are absent come last
-    windows = np.take_along_axis(windows, np.argsort(windows < 0, axis=1, kind="stable"), axis=1)
-    if (windows[:, 0] < 0).any():
-        raise ValueError("one of its windows holds nothing but padding, where the maximum is -inf; take less padding")
+    """Add max over x[windows[i]] for each i; -1 where a window [taps] has fewer."""
+    rounds, last = pair_maxima(windows)
     inputs = prod(chain.shape)
-    while windows.shape[1] > 1:
-        pairs = np.pad(windows, ((0, 0), (0, windows.shape[1] % 2)), constant_values=-1).reshape(len(windows), -1, 2)
-        # the maximum of two equal features is the first
-        pairs[pairs[..., 0] == pairs[..., 1], 1] = -1
-        both, index = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
-        absent = int((both[:, 0] < 0).sum())
-        windows = np.maximum(index.reshape(pairs.shape[:2]) - absent, -1)
-        _add_round(both[absent:], inputs, chain)
-        inputs = len(both) - absent
-    chain.check(len(windows), inputs)
-    chosen = np.zeros((len(windows), inputs))
-    chosen[np.arange(len(windows)), windows[:, 0]] = 1.0
-    chain.affine(chosen, np.zeros(len(windows)))
+    for pairs in rounds:
+        _add_round(pairs, inputs, chain)
+        inputs = len(pairs)
+    chain.check(len(last), inputs)
+    chosen = np.zeros((len(last), inputs))
+    chosen[np.arange(len(last)), last] = 1.0
+    chain.affine(chosen, np.zeros(len(last)))
 
 
 def _add_round(pairs: Ints, inputs: int, chain: LayerChain) -> None:

@@ -38,6 +38,9 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
         shape: of one input, without the batch axis; needed for images, (channels, height, width). The network takes an
             image as one row, `image.flatten()`.
 
+    Affine layers in a row stay apart unless float64 holds their product exactly, so the network is the exact function
+    of the weights. BatchNorm is the exception: its factors are rounded to float64 and multiplied into the layer before.
+
     Anything else is an error that names the layer: other layers, other `forward` methods, hooks. So is a model whose
     matrices would need more than 2 GB: those of convolutions are dense.
 

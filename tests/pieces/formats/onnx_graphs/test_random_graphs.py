@@ -146,3 +146,61 @@ def test_layers_that_are_joined_are_the_function_of_onnxruntime(seed, tmp_path):
         rtol=1e-6,
         err_msg=onnx.printer.to_text(onnx.load_from_string(model)),
     )
+
+
+def random_window(rng):
+    """Return a pool or a convolution of a random tensor: its shape, the operator, its attributes, and its version."""
+    kind = str(
+        rng.choice(
+            ["MaxPool", "AveragePool", "Conv", "GlobalMaxPool", "GlobalAveragePool"], p=[0.4, 0.35, 0.15, 0.05, 0.05]
+        )
+    )
+    axes = int(rng.integers(1, 3))
+    shape = (1, *rng.integers(1, [3, *[7] * axes]).tolist())
+    if kind.startswith("Global"):
+        return shape, kind, {}, 17
+
+    def numbers(low, high, count=axes):
+        return rng.integers(low, high, size=count).tolist()
+
+    kernel = numbers(1, 4)
+    given = {"kernel_shape": kernel, "strides": numbers(1, 4)}
+    padding = str(rng.choice(["pads", "SAME_UPPER", "SAME_LOWER", "VALID"]))
+    given |= {"pads": [int(rng.integers(size)) for size in kernel * 2]} if padding == "pads" else {"auto_pad": padding}
+    if rng.random() < 0.3 and not padding.startswith("SAME"):  # onnxruntime refuses both for Conv
+        given["dilations"] = numbers(1, 3)
+    if kind != "Conv" and rng.random() < 0.4:
+        given["ceil_mode"] = 1
+    if kind == "AveragePool" and rng.random() < 0.5:
+        given["count_include_pad"] = 1
+    return shape, kind, given, int(rng.choice([19, 22]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pools_and_convolutions_are_those_of_onnxruntime(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    compared = 0
+    for _ in range(60):
+        shape, kind, given, version = random_window(rng)
+        kernel = rng.integers(-2, 3, size=(2, shape[1], *given.get("kernel_shape", ()))).astype(np.float32)
+        nodes = [
+            make.make_node("Relu", ["x"], ["r"]),
+            make.make_node(kind, ["r", "k"][: 1 + (kind == "Conv")], ["y"], **given),
+        ]
+        x, y = (
+            make.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape if name == "x" else None) for name in "xy"
+        )
+        graph = make.make_graph(nodes, "g", [x], [y], [to_proto(kernel, "k")] if kind == "Conv" else [])
+        model = make.make_model(graph, opset_imports=[make.make_opsetid("", version)], ir_version=8).SerializeToString()
+        (tmp_path / "model").write_bytes(model)
+        points = (rng.integers(-8, 9, size=(5, *shape)) / 4).astype(np.float32)
+        try:
+            net = load(tmp_path / "model")
+        except ValueError:
+            continue
+        wanted = [ran(model, point).reshape(-1) for point in points]
+        compared += 1
+        np.testing.assert_allclose(
+            net(points.reshape(5, -1)), wanted, rtol=1e-6, atol=1e-6, err_msg=str((kind, shape, given))
+        )
+    assert compared > 30

@@ -6,7 +6,8 @@ import math
 import re
 import warnings
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,9 +17,9 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Importer, JumpWarning, Room, build, check_bytes
 from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, check_network
 from plunit.pieces.formats.onnx_graphs.layering import Tensor, chain
+from plunit.pieces.formats.onnx_graphs.lowering import LOWERED, lower
 from plunit.pieces.formats.onnx_graphs.operators import (
     ELEMENTWISE,
-    KNOWN,
     LINEAR,
     PICKED,
     Call,
@@ -26,6 +27,7 @@ from plunit.pieces.formats.onnx_graphs.operators import (
     attributes,
     computed,
     folded,
+    full_name,
     largest_size,
     linear_map,
 )
@@ -62,31 +64,57 @@ class Follower:
         self._lines: dict[int, tuple[Tensor, Floats, Floats]] = {}
         self._made: dict[tuple[int, int], Tensor] = {}
         self._checked: set[str] = set()
+        self._unread: dict[str, str] = {}
         self._room = room
         self._start(source.name, Tensor(math.prod(source.shape)), source.shape)
 
+    def read(self, node: Any) -> list[Any]:
+        """Follow a node, or the nodes that it stands for; return those."""
+        if full_name(node) not in LOWERED or not isinstance(self.values.get(node.input[0]), Signal):
+            self.follow(node)
+            return [node]
+        with _named(node):
+            found = lower(node, self.values[node.input[0]].shape)
+            self._room.take("its arrays", sum(array.nbytes for array in found.arrays.values()))
+            self.values.update(found.arrays)
+            for each in found.nodes:
+                self.follow(each)
+        self._unread.update(dict.fromkeys(node.output, node.op_type))
+        return found.nodes
+
     def follow(self, node: Any) -> None:
         """Compute the values of one node; ValueError, with the node's name, if it is not piecewise-linear."""
-        try:
-            values: list[Any] = [self.values[name] if name else None for name in node.input]
+        with _named(node):
+            values: list[Any] = [self._value(name) if name else None for name in node.input]
+            kind = full_name(node)
             self._check_integers(node)
             if not any(isinstance(value, Signal) for value in values):
                 self.values.update(zip(node.output, folded(node, values, self.version, self._room), strict=False))
-            elif node.op_type in PICKED:
+            elif kind in PICKED:
                 self._pick(node, values)
-            elif node.op_type in LINEAR:
+            elif kind in LINEAR:
                 self._map(node, values)
-            elif node.op_type in ELEMENTWISE:
+            elif kind in ELEMENTWISE:
                 self._compute(node, values)
-            elif node.op_type == "Shape":
+            elif kind == "Shape":
                 empty = np.broadcast_to(0.0, values[0].shape)
                 self.values[node.output[0]] = computed(node, {node.input[0]: empty}, self.version)[0]
-            elif node.op_type in ("IsInf", "IsNaN"):
+            elif kind in ("IsInf", "IsNaN"):
                 self.values[node.output[0]] = np.array(False)  # of finite numbers
+            elif kind in _PROBABILITIES:
+                raise ValueError(
+                    "it makes probabilities of scores, which is not piecewise-linear; cut out the part up to the "
+                    f"scores, {node.input[0]!r}, with {_CUT}"
+                )
             else:
-                raise ValueError(f"it is not piecewise-linear, or not known; known are {KNOWN}")
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"node {node.name or node.output[0]!r}, {node.op_type}: {error}") from None
+                raise ValueError(f"it is not piecewise-linear, or not known; known are {_KNOWN}")
+        self._unread.update(dict.fromkeys(node.output, node.op_type))
+
+    def _value(self, name: str) -> Any:
+        """Return the value of a name; ValueError if it is an output that is not read."""
+        if name not in self.values and name in self._unread:
+            raise ValueError(f"it uses {name!r}, an output of {self._unread[name]} that is not read")
+        return self.values[name]
 
     def _check_integers(self, node: Any) -> None:
         """Raise ValueError if a node computes with integers, which overflow; it may move or cast them."""
@@ -159,7 +187,12 @@ class Follower:
             self._join(node, values, shape)
             return
         found = iter(waves)
-        call = Call([next(found) if isinstance(value, Signal) else value for value in values], attributes(node), shape)
+        call = Call(
+            [next(found) if isinstance(value, Signal) else value for value in values],
+            attributes(node),
+            self.version,
+            shape,
+        )
         wave = ELEMENTWISE[node.op_type](call)
         self._room.take("a function of the units", wave.nbytes)
         name = node.output[0]
@@ -270,6 +303,18 @@ class Follower:
 
 
 _SAME = Wave.line(1.0, 0.0)
+_KNOWN = ", ".join(sorted((*ELEMENTWISE, *LINEAR, *LOWERED, *PICKED)))
+_CUT = "onnx.utils.extract_model(..., check_model=False)"  # onnx checks for shapes that inner values often lack
+_PROBABILITIES = ("LogSoftmax", "Sigmoid", "Softmax")
+
+
+@contextmanager
+def _named(node: Any) -> Iterator[None]:
+    """Name the node in an error."""
+    try:
+        yield
+    except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"node {node.name or node.output[0]!r}, {full_name(node)}: {error}") from None
 
 
 def _line(tensor: Tensor, slope: Floats, shift: Floats) -> Tensor:
@@ -300,18 +345,24 @@ def _read(path: Path) -> Network:
     model = onnx.load(str(path), load_external_data=False)
     graph = model.graph
     _check_domains(model)
+    for node in graph.node:
+        node.domain = "" if node.domain in _DOMAINS else node.domain
     room = Room()
     _load_arrays(graph, path.parent, room)
     constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
-    if len(inputs) != 1 or len(graph.output) != 1:
-        raise ValueError(f"it has {len(inputs)} inputs and {len(graph.output)} outputs; a network has one of each")
+    for what, ends in (("inputs", inputs), ("outputs", graph.output)):
+        if len(ends) != 1:
+            names = ", ".join(repr(value.name) for value in ends)
+            raise ValueError(
+                f"a network has one input and one output, but the {what} of this model are {names or 'none'}; cut out "
+                f"the part from one to the other with {_CUT}"
+            )
     version = max((entry.version for entry in model.opset_import if entry.domain in _DOMAINS), default=1)
     shape, batch = _shape(inputs[0])
     kind = onnx.TensorProto.DataType.Name(inputs[0].type.tensor_type.elem_type)
     follower = Follower(Source(inputs[0].name, shape, kind), constants, version, room)
-    for node in graph.node:
-        follower.follow(node)
+    nodes = [each for node in graph.node for each in follower.read(node)]
     name = graph.output[0].name
     layers, jump = chain(follower.output(name), room)
     net = build(layers, room)
@@ -320,23 +371,22 @@ def _read(path: Path) -> Network:
         raise ValueError(
             f"its output has shape {list(found)} for one sample, and its first axis must be that of the batch"
         )
-    check_network(net, jump, graph.node, (inputs[0].name, name), shape, (follower.values, version))
+    check_network(net, jump, nodes, (inputs[0].name, name), shape, (follower.values, version))
     if jump.any():
         warnings.warn(JumpWarning(path, jump), stacklevel=3)
     return net
 
 
 def _check_domains(model: Any) -> None:
-    """Raise ValueError if an operator is not a standard one, or is defined in the file."""
+    """Raise ValueError if the standard operators are not declared, or if an operator is defined in the file."""
     declared = {entry.domain for entry in model.opset_import}
     if declared and declared.isdisjoint(_DOMAINS):
         raise ValueError(f"it declares operators of {', '.join(sorted(declared))}, and must declare the standard ones")
-    own = {function.name for function in model.functions if function.domain in _DOMAINS}
+    own = {(function.domain, function.name) for function in model.functions}
     for node in model.graph.node:
-        if node.domain not in _DOMAINS or node.op_type in own:
+        if (node.domain, node.op_type) in own:
             raise ValueError(
-                f"node {node.name or node.output[0]!r} is {node.op_type} of the domain {node.domain!r}, and only "
-                "standard operators are known"
+                f"node {node.name or node.output[0]!r} is {full_name(node)}, which the file itself defines"
             )
 
 

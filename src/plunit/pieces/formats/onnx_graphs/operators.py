@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -26,15 +26,17 @@ _ONE = Wave.line(0.0, 1.0)
 LinearMap = tuple[Callable[..., Floats], Floats]
 """What is linear, of [n, size] of every input that varies, and what is added, which has the shape of the result."""
 
+_BOOL = 9  # as TensorProto numbers it
 _FLOATS = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 
 
 @dataclass(frozen=True)
 class Call:
-    """One node: its inputs (waves, arrays or None), its attributes, and the shape that its inputs have together."""
+    """One node: its inputs (waves, arrays or None), its attributes, their version, and the shape of its inputs."""
 
     values: list[Any]
     attributes: dict[str, Any]
+    version: int
     shape: tuple[int, ...]
 
     def wave(self, i: int) -> Wave:
@@ -69,6 +71,11 @@ def attributes(node: Any) -> dict[str, Any]:
     from onnx.helper import get_attribute_value
 
     return {attribute.name: get_attribute_value(attribute) for attribute in node.attribute}
+
+
+def full_name(node: Any) -> str:
+    """Return the name of an operator, with its domain unless that is ONNX itself."""
+    return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
 
 
 def constant(array: Any, shape: tuple[int, ...]) -> Wave:
@@ -107,13 +114,18 @@ def _hard_sigmoid(call: Call) -> Wave:
 
 
 def _cast(call: Call) -> Wave:
-    if call.attributes.get("to") not in _FLOATS:
+    z, kind = call.wave(0), call.attributes.get("to")
+    is_mask = not z.slopes.any() and np.isin(z.intercepts, (0.0, 1.0)).all()
+    if kind not in _FLOATS and not (kind == _BOOL and is_mask):
         raise ValueError(f"it rounds to other numbers than {', '.join(_FLOATS.values())}")
-    return call.wave(0)
+    return z
 
 
 def _dropout(call: Call) -> Wave:
-    if len(call.values) > 2 and call.values[2] is not None and call.array(2).any():
+    # an input of versions from 12, an attribute of versions before 7
+    if (len(call.values) > 2 and call.values[2] is not None and call.array(2).any()) or not call.attributes.get(
+        "is_test", call.version > 6
+    ):
         raise ValueError("it is in training mode; export the model in eval mode")
     return call.wave(0)
 
@@ -159,11 +171,18 @@ ELEMENTWISE: dict[str, Callable[[Call], Wave]] = {
 }
 
 
-LINEAR = {"BatchNormalization": (2, 3), "Conv": (2,), "Gemm": (2,), "MatMul": (), "ReduceMean": (), "ReduceSum": ()}
+LINEAR: dict[str, tuple[int, ...]] = {
+    "BatchNormalization": (2, 3),
+    "Conv": (2,),
+    "Gemm": (2,),
+    "GlobalAveragePool": (),
+    "MatMul": (),
+    "ReduceMean": (),
+    "ReduceSum": (),
+}
 """Operators that are affine in an input, and the places of their inputs that are added: where these are 0, linear."""
 
 PICKED = ("Concat", "Expand", "Flatten", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
-KNOWN = ", ".join(sorted((*ELEMENTWISE, *LINEAR, *PICKED)))
 
 _FOLDED = """
     Add And Cast Clip Concat Constant ConstantOfShape Div Equal Exp Expand Flatten Gather Greater Identity Less Max Min
@@ -177,14 +196,11 @@ _NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and 
 
 def folded(node: Any, values: list[Any], version: int, room: Room) -> list[Any]:
     """Compute the results of a node from arrays."""
-    from onnx.reference import ReferenceEvaluator
-
-    if node.op_type not in _FOLDED.split():
-        raise ValueError(f"it is not known; known are {KNOWN}")
+    if full_name(node) not in _FOLDED.split():
+        raise ValueError(f"it is not known for arrays; known are {', '.join(_FOLDED.split())}")
     room.take("its result", 8 * largest_size(node, values))
     named = {name: value for name, value in zip(node.input, values, strict=True) if name}
-    results: Any = ReferenceEvaluator(node, opsets={"": version}).run(None, named)
-    return list(results)
+    return list(_evaluator(node, version).run(None, named))
 
 
 def largest_size(node: Any, values: list[Any]) -> int:
@@ -211,22 +227,47 @@ def largest_size(node: Any, values: list[Any]) -> int:
     return int(max(math.prod(together), sum(map(math.prod, shapes))))
 
 
-def computed(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
-    """Return the results of a node, in float64."""
+def _evaluator(node: Any, version: int) -> Any:
+    """Return what evaluates a node by the reference of onnx, which ignores the version of a node without a graph.
+
+    Operators of versions before 7 are evaluated as those of 7, of which the reference has more.
+    """
+    from onnx import ValueInfoProto
+    from onnx.helper import make_graph
     from onnx.reference import ReferenceEvaluator
 
-    if node.op_type == "Cast" and attributes(node).get("to") in (1, 10, 11, 16):
-        # the pieces are those of real numbers, so no step rounds
+    names = dict.fromkeys(name for name in node.input if name), node.output
+    inputs, outputs = ([ValueInfoProto(name=name) for name in each] for each in names)
+    return ReferenceEvaluator(make_graph([node], "node", inputs, outputs), opsets={"": max(version, 7)})
+
+
+@lru_cache(maxsize=256)
+def _reused_evaluator(node: bytes, version: int) -> Any:
+    """Return `_evaluator` of a serialized node: a linear map evaluates one for many blocks of rows."""
+    from onnx import NodeProto
+
+    return _evaluator(NodeProto.FromString(node), version)
+
+
+_DROPPED = {"broadcast", "consumed_inputs", "is_test", "spatial"}
+"""Attributes of the first versions; what they say is always so since."""
+
+
+def computed(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
+    """Return the results of a node, in float64."""
+    is_float = node.op_type == "Cast" and attributes(node).get("to") in _FLOATS
+    if is_float or node.op_type == "Dropout":
+        # the pieces are those of real numbers, so no step rounds; the reference does not know every form of Dropout
         return [np.asarray(values[node.input[0]], dtype=np.float64)]
     if node.op_type == "Clip":
         return [_clipped(node, values)]
-    if any(attribute.name == "broadcast" for attribute in node.attribute):
-        # of versions before 7, and always so since
+    if any(attribute.name in _DROPPED for attribute in node.attribute):
         whole, node = node, type(node)(op_type=node.op_type, input=node.input, output=node.output)
-        node.attribute.extend(attribute for attribute in whole.attribute if attribute.name != "broadcast")
+        node.attribute.extend(attribute for attribute in whole.attribute if attribute.name not in _DROPPED)
+    if node.op_type == "BatchNormalization":
+        version = max(version, 14)  # before, the reference only knows training
     named = {name: _widened(values[name]) for name in node.input if name}
-    results: list[Any] = ReferenceEvaluator(node, opsets={"": version}).run(None, named)  # type: ignore[assignment]
-    return results
+    return list(_reused_evaluator(node.SerializeToString(), version).run(None, named))
 
 
 def _clipped(node: Any, values: Mapping[str, Any]) -> Any:
@@ -247,8 +288,8 @@ def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, A
     """Return the linear part of a node in its input of this name and shape, and what the node adds to it."""
     if name not in node.input[: 2 if node.op_type in ("Gemm", "MatMul") else 1]:
         raise ValueError("its weights or its bias depend on the input of the network, and must be arrays")
-    if attributes(node).get("training_mode", 0):
-        raise ValueError("it is in training mode; export the model in eval mode")
+    if node.op_type == "BatchNormalization":
+        _check_batch_norm(node, version)
     numbers = _numbers(node, name, shape, values)
     check_bytes("what it computes", 8 * numbers)
     bias = np.asarray(computed(node, ChainMap({name: np.zeros(shape)}, values), version)[0])
@@ -269,6 +310,16 @@ def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, A
     return linear, bias
 
 
+def _check_batch_norm(node: Any, version: int) -> None:
+    """Raise ValueError in training mode, which each version writes in its own way, or without one scale per channel."""
+    given = attributes(node)
+    training = given.get("training_mode", 0) if version >= 14 else len(node.output) > 1
+    if training if version >= 7 else not given.get("is_test", 0):
+        raise ValueError("it is in training mode; export the model in eval mode")
+    if not given.get("spatial", 1):
+        raise ValueError("it has spatial=0, a scale for each place of a channel; export a later version")
+
+
 def _numbers(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any]) -> int:
     """Return how many numbers a linear map computes for one sample, on the way or as its result."""
     if node.op_type not in ("Conv", "Gemm", "MatMul"):
@@ -279,11 +330,28 @@ def _numbers(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any
         inner = max(1, shape[-1 if first or len(shape) == 1 else -2])
         return max(1, (math.prod(shape) // inner) * (math.prod(other) // inner))
     axes, kernel = len(shape) - 2, other[2:]
-    if given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
-        raise ValueError("it pads by numbers alone; write the padding as pads")
     if len(kernel) != axes or tuple(given.get("kernel_shape", kernel)) != kernel:
         raise ValueError(f"its kernel has shape {other}, but its input has shape {shape}")
-    pads, gaps = given.get("pads", [0] * 2 * axes), given.get("dilations", [1] * axes)
-    padded = math.prod(size + low + high for size, low, high in zip(shape[2:], pads[:axes], pads[axes:], strict=True))
-    reach = math.prod((size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True))
-    return int(max(1, shape[1] * padded, math.prod(other[:2])) * reach)
+    reach = [(size - 1) * gap + 1 for size, gap in zip(kernel, given.get("dilations", [1] * axes), strict=True)]
+    pads = pads_of(given, shape[2:], reach)
+    padded = [size + low + high for size, low, high in zip(shape[2:], pads[:axes], pads[axes:], strict=True)]
+    if any(size < window for size, window in zip(padded, reach, strict=True)):
+        raise ValueError(f"its kernel of shape {other} does not fit into its input of shape {shape}")
+    return int(max(1, shape[1] * math.prod(padded), math.prod(other[:2])) * math.prod(reach))
+
+
+def pads_of(given: Mapping[str, Any], sizes: Sequence[int], reach: Sequence[int]) -> list[int]:
+    """Return the padding before all axes, then after all, by the attributes of a node whose window has this reach."""
+    rule, axes = given.get("auto_pad", b"NOTSET").decode(), len(sizes)
+    if rule in ("NOTSET", ""):
+        return list(given.get("pads", [0] * 2 * axes))
+    if rule == "VALID":
+        return [0] * 2 * axes
+    if rule not in ("SAME_UPPER", "SAME_LOWER"):
+        raise ValueError(f"its auto_pad is {rule!r}; ONNX has NOTSET, VALID, SAME_UPPER and SAME_LOWER")
+    strides = given.get("strides", [1] * axes)
+    # ceil(size / stride) windows
+    ends = [(-(-size // stride) - 1) * stride for size, stride in zip(sizes, strides, strict=True)]
+    whole = [max(0, end + window - size) for end, window, size in zip(ends, reach, sizes, strict=True)]
+    first = [(pad + (rule == "SAME_LOWER")) // 2 for pad in whole]
+    return [*first, *(pad - low for pad, low in zip(whole, first, strict=True))]
