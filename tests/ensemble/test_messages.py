@@ -100,6 +100,7 @@ WRONG_SHAPES = [
             for loss in ("logistic", "softmax")
             for bad in (-0.5, 1.5)
         ),
+        ({"adam": "keras"}, "unknown form of Adam 'keras'; choose one of pytorch, tensorflow"),
         ({"schedule": -1.0}, r"schedule must be finite and not negative, got -1\.0"),
         ({"schedule": [math.nan]}, r"schedule .*got nan at index \(0,\)"),
         ({"schedule": 1j}, "schedule must hold real numbers, got complex128"),

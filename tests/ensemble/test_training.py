@@ -10,7 +10,8 @@ import torch
 from lone_members import MODULES, PaperPLU, alone, columns, generators
 from torch import nn
 
-from plunit.ensemble import MLP, initial, train, training
+from plunit.ensemble import MLP, Rows, initial, train, training
+from plunit.ensemble.runs import ADAMS
 
 # Not symmetric about 0: on symmetric data an odd activation has bias gradients that are 0 but for rounding, which Adam
 # scales up to whole steps, so that any two programs drift apart.
@@ -121,6 +122,43 @@ def test_float64_runs_in_numpy_and_agrees_closely():
     ours = train(network, initial(network, generators([2])).astype(np.float64), (X, Y), steps=300, stride=1)
     losses, _ = alone((1, 3, 3, 1), PaperPLU, 2, lambda step: (X.T, Y.T), 300, torch.float64)
     np.testing.assert_allclose(ours.history[:, 0], losses, rtol=1e-9, atol=1e-12)
+
+
+SMALL = 1e-7  # the factor of the loss: gradients are as small as epsilon, and the forms of Adam differ
+TINY = Rows(X.T, Y.T, np.full(X.size, SMALL))
+
+
+def adam_as_tensorflow_writes_it(network, theta, steps):
+    mean, square = np.zeros_like(theta), np.zeros_like(theta)
+    for t in range(1, steps + 1):
+        _, slopes = training.gradient(network, theta, (X, Y))
+        mean += (SMALL * slopes - mean) * 0.1
+        square += ((SMALL * slopes) ** 2 - square) * 0.001
+        theta = theta - 0.01 * math.sqrt(1 - 0.999**t) / (1 - 0.9**t) * mean / (np.sqrt(square) + 1e-8)
+    return theta
+
+
+@pytest.mark.parametrize("name", ["tanh", "plu"])
+def test_tensorflow_adds_epsilon_to_the_uncorrected_root(engine, name):
+    network = MLP((1, 3, 3, 1), name)
+    start = initial(network, generators([3, 8]))
+    ours, other = (train(network, start, TINY, steps=120, adam=adam, engine=engine) for adam in ADAMS[::-1])
+    expected = adam_as_tensorflow_writes_it(network, start.astype(np.float64), 120)
+    np.testing.assert_allclose(ours.theta, expected, rtol=1e-3, atol=1e-3)
+    assert np.abs(other.theta - expected).max() > 0.05
+    # in PyTorch's notation epsilon falls: eps / sqrt(1 - beta2^t)
+    options = {"loss": lambda *pair: SMALL * nn.functional.mse_loss(*pair)}
+    options["epsilon"] = lambda step: 1e-8 / math.sqrt(1 - 0.999 ** (step + 1))
+    lone = [alone(network.widths, MODULES[name], seed, lambda step: (X.T, Y.T), 120, **options) for seed in [3, 8]]
+    np.testing.assert_allclose(ours.theta, columns(lone)[1], rtol=1e-3, atol=1e-3)
+
+
+def test_the_form_of_adam_does_not_depend_on_parts_of_a_training(engine, monkeypatch):
+    network = MLP((1, 3, 1))
+    start, options = initial(network, generators(range(3))), {"steps": 50, "adam": "tensorflow", "engine": engine}
+    whole = train(network, start, TINY, **options)
+    monkeypatch.setattr(training, "Pace", lambda: SimpleNamespace(next=lambda first, most: min(first + 6, most)))
+    np.testing.assert_array_equal(train(network, start, TINY, **options).theta, whole.theta)
 
 
 def test_large_numbers_are_finite(engine):

@@ -59,6 +59,7 @@ def alone(
     decay=0.0,
     schedule=None,
     loss=nn.functional.mse_loss,
+    epsilon=lambda step: 1e-8,
 ):
     """Train one nn.Sequential by AdamW, with decay of weights alone; return its losses and its rows of theta."""
     generator = np.random.default_rng(seed)
@@ -81,6 +82,7 @@ def alone(
         x, y = batches(step)
         for group in optimiser.param_groups:
             group["lr"] = lr if schedule is None else lr * schedule[step]
+            group["eps"] = epsilon(step)
         value = loss(net(torch.from_numpy(x).to(dtype)), torch.from_numpy(y).to(dtype))
         losses.append(value.item())
         optimiser.zero_grad()

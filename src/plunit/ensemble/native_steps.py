@@ -52,7 +52,7 @@ def run(program: ctypes.CDLL, parts: Sequence[Part]) -> None:
 def _task(state: State, steps: Steps) -> Struct:
     """Return the task of a filled state; it holds the arrays that it points to."""
     check_room(state, steps)
-    t = np.arange(steps.first + 1, steps.last + 1, dtype=np.float64)
+    mean, root = steps.corrections(np.arange(steps.first + 1, steps.last + 1, dtype=np.float64))
     drawn, rule, shares = steps.training.rows, steps.validation, steps.shares()
     return Task(
         members=state.members,
@@ -72,8 +72,8 @@ def _task(state: State, steps: Steps) -> Struct:
         every=rule.every if rule else 1,
         patience=whole_looks(rule.patience if rule else math.inf),
         tolerance=rule.tolerance if rule else 0.0,
-        rate=(steps.schedule / (1 - 0.9**t)).astype(np.float32),
-        root=(1 / np.sqrt(1 - 0.999**t)).astype(np.float32),
+        rate=(steps.schedule / mean).astype(np.float32),
+        root=root.astype(np.float32),
         schedule=np.ascontiguousarray(steps.schedule, dtype=np.float32),
         share=None if shares is None else shares.astype(np.float32),
         **{name: getattr(state, name) for name in _ARRAYS},

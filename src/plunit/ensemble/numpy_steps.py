@@ -152,17 +152,17 @@ class _Run:
     def _adam(self, step: int, gradient: Array) -> None:
         dtype = self.theta.dtype.type
         factor = self.steps.schedule[step - self.steps.first]
+        mean, root = self.steps.corrections(step + 1)
         over = self._ended()
         own = np.where(over, 0, self.state.lr)
-        rate = (own * dtype(factor / (1 - 0.9 ** (step + 1))))[:, None]
+        rate = (own * dtype(factor / mean))[:, None]
         kept = (1 - own * self.state.decay * dtype(factor))[:, None, None]
         for weight, _ in self._layers():
             weight *= kept
         self.mean += (gradient - self.mean) * dtype(0.1)
         self.square *= dtype(0.999)
         self.square += gradient * gradient * dtype(0.001)
-        root = dtype(1 / np.sqrt(1 - 0.999 ** (step + 1)))
-        change = self.mean / (np.sqrt(self.square) * root + dtype(1e-8)) * rate
+        change = self.mean / (np.sqrt(self.square) * dtype(root) + dtype(1e-8)) * rate
         self.theta -= np.where(over[:, None], 0, change)  # infinite gradients make NaN of a rate of 0
 
     def _validate(self, step: int, rule: Validation, x: Array, y: Array, weight: Array) -> None:

@@ -317,6 +317,10 @@ def begin(
     )
 
 
+ADAMS = ("pytorch", "tensorflow")
+"""The forms of Adam; see `Steps.corrections`."""
+
+
 @dataclass(frozen=True)
 class Steps:
     """Some steps of training: first, ..., first + len(schedule) - 1."""
@@ -326,11 +330,21 @@ class Steps:
     training: StepData
     tests: StepData | None = None  # the validation points
     validation: Validation | None = None  # how often they are used
+    adam: str = "pytorch"  # one of ADAMS
 
     @property
     def last(self) -> int:
         """The number of steps taken after."""
         return self.first + len(self.schedule)
+
+    def corrections(self, t: Any) -> tuple[Any, Any]:
+        """Return the divisor of Adam's mean, and the factor of the root of its square, at steps t = 1, 2, ...
+
+        PyTorch adds epsilon to the corrected root, sqrt(square / (1 - 0.999^t)), as the paper of Adam's algorithm does;
+        TensorFlow adds it to sqrt(square) and corrects both by the step size.
+        """
+        mean, root = 1 - 0.9**t, np.sqrt(1 - 0.999**t)
+        return (mean, 1 / root) if self.adam == "pytorch" else (mean / root, np.ones_like(root))
 
     def shares(self) -> Array | None:
         """Return what the running mean, if there is one, takes in at step t = 1, 2, ...: 1 / (1 + average (t - 1))."""

@@ -14,7 +14,19 @@ from plunit.base.ranges import as_count
 from plunit.ensemble import native_steps, numpy_steps
 from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
 from plunit.ensemble.mlp import MLP
-from plunit.ensemble.runs import Data, Engine, Rows, StepData, Steps, Stream, Validation, begin, check_numbers, points
+from plunit.ensemble.runs import (
+    ADAMS,
+    Data,
+    Engine,
+    Rows,
+    StepData,
+    Steps,
+    Stream,
+    Validation,
+    begin,
+    check_numbers,
+    points,
+)
 from plunit.programs.loading import choose_engine, why_not_native
 
 ENGINES: dict[str, Engine] = {"native": native_steps.advance, "numpy": numpy_steps.advance}
@@ -60,6 +72,7 @@ def train(
     lr: Any = 0.01,
     decay: Any = 0.0,
     schedule: Any = 1.0,
+    adam: str = "pytorch",
     alpha: Any = 0.1,
     c: Any = 1.0,
     validation: Validation | None = None,
@@ -80,6 +93,8 @@ def train(
         lr: Adam's step size, a number or [S]; its other settings are the usual ones.
         decay: decoupled weight decay, a number or [S]: a weight w loses lr decay w at each step.
         schedule: the factor of lr, a number or one for each step.
+        adam: "pytorch", or "tensorflow", which adds epsilon to the root of the uncorrected second moment. The two
+            differ where gradients are small in the first thousand steps.
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
         c: the half-width of its inner piece; likewise.
         validation: rows on which the best parameters of each member are found, and patience.
@@ -92,6 +107,8 @@ def train(
     that a single member can end elsewhere, while statistics over many members agree.
     """
     _check_counts(steps, stride, checkpoints)
+    if adam not in ADAMS:
+        raise ValueError(f"unknown form of Adam {adam!r}; choose one of {', '.join(ADAMS)}")
     theta = as_array(theta, name="theta")
     rates = as_many("schedule", as_factors("schedule", schedule, np.float64), steps)
     every = validation.every if validation else 0
@@ -113,7 +130,7 @@ def train(
         taken = first
         while taken < last:  # in parts, so that Ctrl-C takes effect
             stop = last if callable(data) else pace.next(taken, last)
-            advance([(state, Steps(taken, rates[taken:stop], given, tests, validation))])
+            advance([(state, Steps(taken, rates[taken:stop], given, tests, validation, adam))])
             taken = stop
     if steps in checkpoints:
         kept.append(state.theta.copy())

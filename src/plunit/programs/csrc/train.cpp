@@ -38,8 +38,8 @@
   FIELD(const int64_t*, firsts) /* [members], where they begin; null without draws */                         \
   FIELD(int64_t, every) /* steps from one validation to the next */                                           \
   FIELD(int64_t, patience) /* a member ends after so many validations that are not better by the tolerance */ \
-  FIELD(const float*, rate) /* schedule / (1 - beta1^t) of each step */                                       \
-  FIELD(const float*, root) /* 1 / sqrt(1 - beta2^t) of each step */                                          \
+  FIELD(const float*, rate) /* schedule and the correction of the mean, of each step */                       \
+  FIELD(const float*, root) /* correction of the root of the square, of each step */                          \
   FIELD(const float*, schedule) /* the factor of the step size, of each step */                               \
   FIELD(const float*, share) /* of each step: what the running mean takes in; null without a mean */          \
   FIELD(const float*, lr) /* [members] */                                                                     \
