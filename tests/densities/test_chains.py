@@ -15,7 +15,7 @@ from plunit.densities import Architecture, Sample, native_chain, numpy_chain, st
 from plunit.densities.chain_state import MemberSteps, begin
 from plunit.densities.numpy_chain import advance, differentiate, mean_loss, radii
 from plunit.invertible import to_flow, toy
-from plunit.programs import loading
+from plunit.programs import libraries
 
 KINDS = [("smooth", 0.0), ("plu", 0.3), ("plu", 0.0), ("leaky", 0.0)]
 kinds = pytest.mark.parametrize(("activation", "rho"), KINDS, ids=["smooth", "rounded plu", "plu", "leaky"])
@@ -200,7 +200,7 @@ def test_threads_and_company_have_the_same_bits(monkeypatch, threads):
     form, plan = Architecture(3, 4), schedule()
     alone = [small(form, seed) for seed in range(5)]
     for one in alone:
-        native_chain.run(loading.library("chain"), one, plan)
+        native_chain.run(libraries.library("chain"), one, plan)
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
     together = [small(form, seed) for seed in range(5)]
     native_chain.advance(together, plan)
@@ -216,7 +216,7 @@ def test_every_processor_computes_the_same_bits(target, activation, rho, feature
     form, plan = Architecture(features, 4, activation), schedule(rho, features)
     one, other = small(form), small(form)
     native_chain.run(narrow_program(target, "chain"), one, plan)
-    native_chain.run(loading.library("chain"), other, plan)
+    native_chain.run(libraries.library("chain"), other, plan)
     np.testing.assert_equal(carried(one), carried(other))
     assert np.isfinite(one.loss)
 

@@ -9,7 +9,7 @@ from compilers import TARGETS, narrow_program, needs_fma
 from plunit.ensemble import ACTIVATIONS, MLP, forward, initial, native_steps, train
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.ensemble.native_steps import values
-from plunit.programs import loading
+from plunit.programs import libraries
 
 pytestmark = pytest.mark.usefixtures("compiler")
 
@@ -74,7 +74,7 @@ def whole(network, theta, x):
 def test_the_program_computes_what_numpy_does(activation, widths):
     network, theta, x = drawn(widths, activation)
     expected = np.moveaxis(forward(network, theta, x.T, 0.3, 0.5), (0, 1, 2), (2, 1, 0))
-    found = native_steps.native_outputs(loading.library(), network, theta, x, 0.3, 0.5)
+    found = native_steps.native_outputs(libraries.library(), network, theta, x, 0.3, 0.5)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -83,7 +83,7 @@ def test_the_program_computes_what_numpy_does(activation, widths):
 def test_every_processor_computes_the_same_bits(target):
     network, theta, x = drawn((5, 16, 13, 3), "plu")
     one = native_steps.native_outputs(narrow_program(target, "train"), network, theta, x, 0.3, 0.5)
-    np.testing.assert_array_equal(one, native_steps.native_outputs(loading.library(), network, theta, x, 0.3, 0.5))
+    np.testing.assert_array_equal(one, native_steps.native_outputs(libraries.library(), network, theta, x, 0.3, 0.5))
 
 
 @pytest.mark.parametrize("activation", PIECEWISE)
@@ -120,4 +120,4 @@ def test_arrays_that_do_not_belong_together_are_refused():
     network, theta, x = drawn((3, 7, 2), "plu")
     for wrong in ((theta[1:], x), (theta, x[:, 1:])):
         with pytest.raises(ValueError, match="do not belong to"):
-            native_steps.native_outputs(loading.library(), network, *wrong, 0.1, 1.0)
+            native_steps.native_outputs(libraries.library(), network, *wrong, 0.1, 1.0)

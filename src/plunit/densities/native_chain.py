@@ -14,9 +14,8 @@ from plunit.base.machine import processors
 from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
 from plunit.densities.density_network import LEARNED
 from plunit.ensemble.runs import whole_looks
-from plunit.programs.interface import ChainTask, Struct, called
-from plunit.programs.interface import Sample as PlacedSample
-from plunit.programs.loading import library
+from plunit.programs.interface import ChainTask, SampleArrays, Struct, call_program
+from plunit.programs.libraries import library
 
 _ARRAYS = ("order", "sign", "theta", "mean", "square", "average", "best", "radii", "looks")
 
@@ -64,9 +63,9 @@ def run(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> None:
         **numbers,
         **{name: getattr(member, name) for name in _ARRAYS},
     )
-    member.steps += called(program.plunit_chain, ctypes.byref(task))
+    member.steps += call_program(program.plunit_chain, ctypes.byref(task))
     member.loss, member.best_step, member.mark, member.waited = task.best_loss, task.best_step, task.mark, task.waited
 
 
 def _sample(sample: Sample | None) -> Struct:
-    return PlacedSample() if sample is None else PlacedSample(x=sample.x, weight=sample.weight, count=len(sample.x))
+    return SampleArrays() if sample is None else SampleArrays(x=sample.x, weight=sample.weight, count=len(sample.x))

@@ -16,7 +16,7 @@ from plunit.densities.chain_state import Member, MemberSteps, Sample, begin, che
 from plunit.densities.density_network import Architecture, start
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import halve
-from plunit.programs.loading import choose_engine
+from plunit.programs.libraries import choose_engine
 
 Advance = Callable[[Sequence[Member], MemberSteps], None]
 

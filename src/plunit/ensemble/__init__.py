@@ -11,7 +11,7 @@ from plunit.ensemble.mlp import MLP, forward, initial, preactivations
 from plunit.ensemble.nonlinearities import ACTIVATIONS, LOSSES
 from plunit.ensemble.runs import Rows, Validation
 from plunit.ensemble.training import ENGINES, Trained, engine, train
-from plunit.programs.loading import why_not_native
+from plunit.programs.libraries import why_not_native
 
 __all__ = [
     "ACTIVATIONS",

@@ -21,7 +21,7 @@ from plunit.ensemble.levenberg_marquardt import DAMPING, Finish, finish_members
 from plunit.ensemble.mlp import MLP, initial
 from plunit.ensemble.runs import Engine, Rows, State, StepData, Steps, Validation, begin, held_points, points
 from plunit.ensemble.training import ENGINES
-from plunit.programs.loading import choose_engine
+from plunit.programs.libraries import choose_engine
 
 LAST = 0.3  # the last layer starts smaller than the others by this factor: near the mean of the targets
 

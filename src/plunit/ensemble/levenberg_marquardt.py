@@ -31,8 +31,8 @@ from plunit.ensemble.arrays import Array, as_array
 from plunit.ensemble.mlp import MLP
 from plunit.ensemble.native_steps import form
 from plunit.ensemble.runs import Data, Rows, State, StepData, begin, check_numbers, points
-from plunit.programs.interface import Squares, called, together
-from plunit.programs.loading import choose_engine, library
+from plunit.programs.interface import Squares, call_program, run_on_threads
+from plunit.programs.libraries import choose_engine, library
 
 DAMPING = 1e-3
 """Of the first step of members that Adam has trained."""
@@ -186,10 +186,10 @@ def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
     call = library().plunit_squares, ctypes.byref(task), ctypes.byref(counter)
 
     def work() -> None:
-        known = called(*call)
+        known = call_program(*call)
         assert known, f"programs/csrc/activations.h lacks {network.activation}"
 
-    together(work, min(processors(), state.members))
+    run_on_threads(work, min(processors(), state.members))
     now.theta = theta.T
 
 

@@ -17,8 +17,17 @@ from plunit.base.machine import processors
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, PIECEWISE, forward, spread
 from plunit.ensemble.runs import Part, State, StepData, Steps, check_room, whole_looks
-from plunit.programs.interface import Evaluation, Rows, Source, Struct, Task, address, called, together
-from plunit.programs.loading import library, why_not_native
+from plunit.programs.interface import (
+    Evaluation,
+    RowSources,
+    Source,
+    Struct,
+    Task,
+    address,
+    call_program,
+    run_on_threads,
+)
+from plunit.programs.libraries import library, why_not_native
 
 VECTOR = 16  # members of the widest vector the program may use
 NUMBERS = 2**16  # numbers of a block of rows that is evaluated at once: 0.5 MB stay in the caches
@@ -42,7 +51,7 @@ def run(program: ctypes.CDLL, parts: Sequence[Part]) -> None:
     tasks, counter = [_task(whole, steps) for whole, (_, steps) in zip(wholes, parts, strict=True)], ctypes.c_int64(0)
     array = (Task * len(tasks))(*tasks)
     call = program.plunit_train, array, ctypes.c_int64(len(tasks)), ctypes.byref(counter)
-    together(lambda: called(*call), min(processors(), sum(task.members for task in tasks) // VECTOR))
+    run_on_threads(lambda: call_program(*call), min(processors(), sum(task.members for task in tasks) // VECTOR))
     for whole, (state, _) in zip(wholes, parts, strict=True):
         if whole is not state:
             for name in _ARRAYS:
@@ -64,7 +73,7 @@ def _task(state: State, steps: Steps) -> Struct:
         steps=len(steps.schedule),
         stride=state.stride,
         training=_rows(steps.training),
-        tests=_rows(steps.tests) if steps.tests else Rows(),
+        tests=_rows(steps.tests) if steps.tests else RowSources(),
         batch=drawn.batch if drawn else 0,
         seeds=_fill(np.array([int(seed) % 2**64 for seed in (drawn.seeds if drawn else [0])], dtype=np.uint64)),
         held=drawn.held if drawn else 0,
@@ -90,10 +99,10 @@ def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0)
     """F(x), [out, batch, S], for theta [parameters, S] and inputs [in, batch] in float32: `forward` up to rounding."""
     whole, alphas, cs = map(_fill, (theta, *(np.array(spread(network, theta, value)) for value in (alpha, c))))
     found = np.empty((network.widths[-1], x.shape[1], whole.shape[1]), np.float32)
-    tests = Rows(x=_source(np.ascontiguousarray(x)[None, ..., None]), count=x.shape[1])
+    tests = RowSources(x=_source(np.ascontiguousarray(x)[None, ..., None]), count=x.shape[1])
     shape = {"theta": whole, "alpha": alphas, "c": cs, "learned": network.learned, "limit": learned.LIMIT}
     task = Task(members=whole.shape[1], **form(network), loss=b"square", tests=tests, **shape)
-    called(library().plunit_values, ctypes.byref(task), ctypes.c_void_p(address(found, "float*", "values")))
+    call_program(library().plunit_values, ctypes.byref(task), ctypes.c_void_p(address(found, "float*", "values")))
     return found[..., : theta.shape[1]]
 
 
@@ -116,7 +125,9 @@ def _fill(values: Array) -> Array:
 
 def _rows(points: StepData) -> Struct:
     parts = {"x": points.x, "y": points.y, "weight": points.weight}
-    return Rows(**{name: _source(part) for name, part in parts.items() if part is not None}, count=points.x.shape[2])
+    return RowSources(
+        **{name: _source(part) for name, part in parts.items() if part is not None}, count=points.x.shape[2]
+    )
 
 
 def _source(part: Array) -> Struct:
@@ -178,7 +189,7 @@ def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, a
         x=inputs,
         found=(found := np.empty((members, rows, network.widths[-1]))),
     )
-    known = called(program.plunit_outputs, ctypes.byref(task))
+    known = call_program(program.plunit_outputs, ctypes.byref(task))
     assert known, f"programs/csrc/activations.h has no straight {network.activation}"
     return found
 

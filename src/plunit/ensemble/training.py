@@ -27,7 +27,7 @@ from plunit.ensemble.runs import (
     check_numbers,
     points,
 )
-from plunit.programs.loading import choose_engine, why_not_native
+from plunit.programs.libraries import choose_engine, why_not_native
 
 ENGINES: dict[str, Engine] = {"native": native_steps.advance, "numpy": numpy_steps.advance}
 """Name to function: the compiled program, and the same algorithm in NumPy."""

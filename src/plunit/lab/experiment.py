@@ -17,7 +17,7 @@ from plunit.base.errors import UserError, load_plugins
 from plunit.base.fields import checked, known, parsed
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import SECTIONS, Claim
-from plunit.programs.loading import is_fused
+from plunit.programs.libraries import is_fused
 
 if TYPE_CHECKING:
     from plunit.lab.style import Picture

@@ -23,7 +23,7 @@ from plunit.pieces import Ensemble as Exact
 from plunit.pieces import counts, curves, polygon_counts, polygons
 from plunit.play.live_training import LOOKED, Snapshot
 from plunit.play.targets import Settings, Task
-from plunit.programs.loading import why_not_native
+from plunit.programs.libraries import why_not_native
 
 BARS = 24  # of a histogram of losses
 DOTS = 1000  # rows that are shown, at most

@@ -2,6 +2,6 @@
 
 A name enters ("train" for networks, "chain" for densities, "prove" for proofs), a loaded library leaves. Their callers
 are `plunit.ensemble.native_steps`, `plunit.densities.native_chain` and `plunit.pieces.proofs.bounding`. Start with
-`loading.py`. Headers of train: activations, losses, outputs, product, squares; of chain: matrices, units; of both:
+`libraries.py`. Headers of train: activations, losses, outputs, product, squares; of chain: matrices, units; of both:
 rows; of prove: linear, ranges, signs. The native op of PyTorch is another thing: `plunit/torch/csrc`.
 """

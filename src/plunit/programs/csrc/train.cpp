@@ -30,8 +30,8 @@
   FIELD(int64_t, first)                                                                                       \
   FIELD(int64_t, steps)                                                                                       \
   FIELD(int64_t, stride)                                                                                      \
-  FIELD(Rows, training)                                                                                       \
-  FIELD(Rows, tests) /* tests.count is 0 without validation */                                                \
+  FIELD(RowSources, training)                                                                                 \
+  FIELD(RowSources, tests) /* tests.count is 0 without validation */                                          \
   FIELD(int64_t, batch) /* rows drawn for each step; 0 takes all */                                           \
   FIELD(const uint64_t*, seeds) /* [members], of the draws */                                                 \
   FIELD(int64_t, held) /* rows that a member does not draw */                                                 \
@@ -218,7 +218,7 @@ class Block {
     for (int64_t i = 0; i < rows; ++i) store(to + i * k.members + member, from[i]);
   }
 
-  void fetch(const Rows& rows, int64_t step, int64_t first, int64_t points, const int64_t* drawn) {
+  void fetch(const RowSources& rows, int64_t step, int64_t first, int64_t points, const int64_t* drawn) {
     copy(rows.x, k.widths[0], step, first, points, drawn, member, layers[0].input, chunk);
     copy(rows.y, k.widths[k.depth], step, first, points, drawn, member, target, chunk);
     if (rows.weight.values)
@@ -364,9 +364,6 @@ int64_t plunit_values(const Task* task, float* to) {
     return 0;
   });
 }
-
-// See interface.h.
-const char* plunit_layout() { return layouts<Source, Rows, Task, Evaluation, Squares>(); }
 
 // The best level of this processor; see level.h.
 int32_t plunit_level() { return level(); }

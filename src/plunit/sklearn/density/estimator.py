@@ -18,7 +18,7 @@ from plunit.densities import Architecture, DensityNetwork
 from plunit.densities.density_network import LEARNED
 from plunit.ensemble.arrays import ROUNDING, Array
 from plunit.ensemble.native_steps import row_blocks
-from plunit.programs.loading import choose_engine
+from plunit.programs.libraries import choose_engine
 from plunit.sklearn import folds
 from plunit.sklearn.base import (
     FRACTION,
