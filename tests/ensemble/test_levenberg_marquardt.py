@@ -20,8 +20,8 @@ from plunit.ensemble import (
     numpy_steps,
 )
 from plunit.ensemble.halving import MOST, search
-from plunit.ensemble.runs import begin
 from plunit.ensemble.training import gradient
+from plunit.ensemble.training_state import initial_state
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (150, 2))
@@ -41,7 +41,7 @@ def two_outputs(name, seeds=(0, 1, 2)):
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_the_jacobian_is_that_of_finite_differences_and_gives_the_gradient(name):
     network, theta = two_outputs(name)
-    outputs, slopes = numpy_steps.jacobian(begin(network, theta, steps=0), X.T[None])
+    outputs, slopes = numpy_steps.jacobian(initial_state(network, theta, steps=0), X.T[None])
     np.testing.assert_allclose(outputs, np.moveaxis(forward(network, theta, X.T), -1, 0))
     numeric = np.empty_like(slopes)
     for i in range(network.parameters):

@@ -88,7 +88,8 @@ from plunit.densities.chain_state import MemberSteps, begin as begin_member
 from plunit.ensemble import MLP, Rows, initial, native_steps as native
 from plunit.programs.libraries import library
 from plunit.programs.interface import Evaluation, call_program
-from plunit.ensemble.runs import Steps, begin, points
+from plunit.ensemble.training_data import points
+from plunit.ensemble.training_state import Steps, initial_state
 
 small, huge = MLP((1, 3, 1)), MLP((1, 2**25, 2**25, 1))
 theta = initial(small, [np.random.default_rng(seed) for seed in range(64)])
@@ -104,7 +105,7 @@ def outputs():
 
 def train(threads=1):
     native.processors = lambda: threads
-    state = begin(small, theta, steps=1)
+    state = initial_state(small, theta, steps=1)
     steps = Steps(0, np.ones(1), points(Rows(x, x), 1, small, theta))
     shape = {name: np.ones((2, 64), np.float32) for name in ("alpha", "c")}
     native.advance([(dataclasses.replace(state, network=huge, **shape), steps)])

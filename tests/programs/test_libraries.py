@@ -16,7 +16,8 @@ from waiting import wait_until, wait_until_ended
 
 from plunit.base import cache
 from plunit.ensemble import LOSSES, MLP, finish_members, initial, levenberg_marquardt, native_steps, train
-from plunit.ensemble.runs import Rows, Steps, Validation, begin, points
+from plunit.ensemble.training_data import Rows, Validation, points
+from plunit.ensemble.training_state import Steps, initial_state
 from plunit.programs import compiling, libraries
 
 X = np.linspace(-5, 7, 50)[None]
@@ -71,9 +72,9 @@ def trained(program, activation, loss, batch):
     x, y = rng.standard_normal((90, 2)), rng.dirichlet([1, 1], 90)
     rows = Rows(x[:70], y[:70], rng.random(70), batch, range(40) if batch else ())
     tests = Validation(x[70:], y[70:], every=3, patience=3)
-    state = begin(network, theta, loss=loss, lr=0.03, decay=0.01, stride=8, steps=60, every=3)
+    state = initial_state(network, theta, loss=loss, lr=0.03, decay=0.01, stride=8, steps=60, every=3)
     given, looked = (points(part, 1, network, theta) for part in (rows, tests.rows()))
-    native_steps.run(program, [(state, Steps(0, np.linspace(1, 0.5, 60), given, looked, tests))])
+    native_steps.advance([(state, Steps(0, np.linspace(1, 0.5, 60), given, looked, tests))], program)
     return state
 
 

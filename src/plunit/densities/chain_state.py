@@ -133,7 +133,7 @@ class MemberSteps:
         return len(self.rate)
 
 
-def check_room(member: Member, steps: MemberSteps) -> None:
+def check_looks(member: Member, steps: MemberSteps) -> None:
     """Raise ValueError unless the member has room for all looks of these steps."""
     looks = (member.steps + steps.count) // steps.every
     if steps.tests and looks > len(member.looks):

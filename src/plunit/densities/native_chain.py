@@ -11,9 +11,9 @@ import numpy as np
 
 from plunit import learned
 from plunit.base.machine import processors
-from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
+from plunit.densities.chain_state import Member, MemberSteps, Sample, check_looks, nearest, shares
 from plunit.densities.density_network import LEARNED
-from plunit.ensemble.runs import whole_looks
+from plunit.ensemble.training_state import whole_looks
 from plunit.programs.interface import ChainTask, SampleArrays, Struct, call_program
 from plunit.programs.libraries import library
 
@@ -30,7 +30,7 @@ def advance(members: Sequence[Member], steps: MemberSteps) -> None:
 
 def run(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> None:
     """Take the steps of one member with a given build of the program, which releases Python's lock."""
-    check_room(member, steps)
+    check_looks(member, steps)
     form = member.architecture
     t = np.arange(member.steps + 1, member.steps + steps.count + 1, dtype=np.float64)
     schedules = {

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from plunit import learned
-from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
+from plunit.densities.chain_state import Member, MemberSteps, Sample, check_looks, nearest, shares
 from plunit.densities.density_network import DensityNetwork
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.runs import Rows
+from plunit.ensemble.training_data import Rows
 
 REFRESH = 8  # steps between two estimates of the density at kinks
 
@@ -27,7 +27,7 @@ def advance(members: Sequence[Member], steps: MemberSteps) -> None:
 
 
 def _run(member: Member, steps: MemberSteps) -> None:
-    check_room(member, steps)
+    check_looks(member, steps)
     rho, share = np.broadcast_to(steps.rho, steps.rate.shape), shares(member.steps, steps.count)
     drawn = Rows(steps.training.x, None, batch=steps.batch, seeds=[member.seed])
     for step in range(steps.count):

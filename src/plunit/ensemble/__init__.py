@@ -9,8 +9,8 @@ the best by `levenberg_marquardt.py`. `nonlinearities.py` has activations and lo
 from plunit.ensemble.levenberg_marquardt import finish_members
 from plunit.ensemble.mlp import MLP, forward, initial, preactivations
 from plunit.ensemble.nonlinearities import ACTIVATIONS, LOSSES
-from plunit.ensemble.runs import Rows, Validation
 from plunit.ensemble.training import ENGINES, Trained, engine, train
+from plunit.ensemble.training_data import Rows, Validation
 from plunit.programs.libraries import why_not_native
 
 __all__ = [

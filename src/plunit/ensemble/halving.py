@@ -19,8 +19,9 @@ from plunit.base.progress import Pace, Progress, TwoParts, interruption, part_of
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.levenberg_marquardt import DAMPING, Finish, finish_members
 from plunit.ensemble.mlp import MLP, initial
-from plunit.ensemble.runs import Engine, Rows, State, StepData, Steps, Validation, begin, held_points, points
 from plunit.ensemble.training import ENGINES
+from plunit.ensemble.training_data import Rows, StepData, Validation, held_points, points
+from plunit.ensemble.training_state import Engine, State, Steps, initial_state
 from plunit.programs.libraries import choose_engine
 
 LAST = 0.3  # the last layer starts smaller than the others by this factor: near the mean of the targets
@@ -298,7 +299,7 @@ def _begin(network: MLP, seed: Sequence[int], starts: int, firsts: Sequence[int]
     theta = initial(network, generators, scales=scales, alpha=options["alpha"], c=options["c"])
     seeds = np.array([g.integers(2**63) for g in generators], dtype=np.uint64)
     held = np.resize(np.array(firsts or [0], np.int64), starts)
-    return _Starts(**vars(begin(network, theta, **options)), number=np.arange(starts), seeds=seeds, firsts=held)
+    return _Starts(**vars(initial_state(network, theta, **options)), number=np.arange(starts), seeds=seeds, firsts=held)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ from plunit.ensemble import numpy_steps
 from plunit.ensemble.arrays import Array, as_array
 from plunit.ensemble.mlp import MLP
 from plunit.ensemble.native_steps import form
-from plunit.ensemble.runs import Data, Rows, State, StepData, begin, check_numbers, points
+from plunit.ensemble.training_data import Data, Rows, StepData, check_numbers, points
+from plunit.ensemble.training_state import State, initial_state
 from plunit.programs.interface import Squares, call_program, run_on_threads
 from plunit.programs.libraries import choose_engine, library
 
@@ -122,7 +123,7 @@ def finish_members(
         )
     earlier = theta if isinstance(theta, Finish) else None
     theta = earlier.theta if earlier else as_array(theta, np.float64, "theta")
-    state = begin(network, theta, steps=0, alpha=alpha, c=c)
+    state = initial_state(network, theta, steps=0, alpha=alpha, c=c)
     whole = Rows(data.x, data.y, data.weight) if isinstance(data, Rows) else data
     given = points(whole, 1, network, state.theta)
     check_numbers(given, "square", table=isinstance(data, Rows))

@@ -13,7 +13,8 @@ import numpy as np
 from plunit import learned
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.nonlinearities import LOSSES
-from plunit.ensemble.runs import Part, State, StepData, Steps, Validation, check_room
+from plunit.ensemble.training_data import StepData, Validation
+from plunit.ensemble.training_state import Part, State, Steps, check_capacity
 
 
 def advance(parts: Sequence[Part]) -> None:
@@ -22,7 +23,7 @@ def advance(parts: Sequence[Part]) -> None:
     Inside, members come first: theta is [S, rows], values are [S, units, points], and a layer is one stacked product.
     """
     for state, steps in parts:
-        check_room(state, steps)
+        check_capacity(state, steps)
         with np.errstate(all="ignore"):  # members that diverge
             _Run(state, steps).train()
 

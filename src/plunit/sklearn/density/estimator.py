@@ -17,7 +17,7 @@ from plunit.base.ranges import as_count
 from plunit.densities import Architecture, DensityNetwork
 from plunit.densities.density_network import LEARNED
 from plunit.ensemble.arrays import ROUNDING, Array
-from plunit.ensemble.native_steps import row_blocks
+from plunit.ensemble.outputs import row_blocks
 from plunit.programs.libraries import choose_engine
 from plunit.sklearn import folds
 from plunit.sklearn.base import (
