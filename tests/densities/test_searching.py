@@ -9,7 +9,7 @@ import pytest
 
 from plunit.base import progress as pauses
 from plunit.densities import Architecture, NoFiniteStart, Sample, search, searching, start
-from plunit.densities.numpy_chain import mean_loss
+from plunit.densities.chain import mean_loss
 from plunit.densities.searching import roundings
 
 
@@ -90,9 +90,9 @@ def test_ctrl_c_amid_a_part_finds_the_state_before_it(engine, monkeypatch):
     monkeypatch.setattr(pauses, "SECONDS", 1e9)
     firsts = []
 
-    def spy(members, steps, advance=searching.ENGINES[engine]):
+    def spy(members, steps, threads, advance=searching.ENGINES[engine]):
         firsts.append(members[0].steps)
-        advance(members[:1] if len(firsts) == 4 else members, steps)
+        advance(members[:1] if len(firsts) == 4 else members, steps, threads)
         if len(firsts) == 4:
             raise KeyboardInterrupt
 

@@ -83,8 +83,8 @@ def test_the_address_is_that_of_the_first_number(kind, right, strided):
 HUGE = """
 import ctypes, dataclasses, threading
 import numpy as np
-from plunit.densities import Architecture, Sample, start, native_chain as chains
-from plunit.densities.chain_state import MemberSteps, begin as begin_member
+from plunit.densities import Architecture, Sample, start, chain as chains
+from plunit.densities.chain import MemberSteps, initial_member
 from plunit.ensemble import MLP, Rows, initial, native_steps as native
 from plunit.programs.libraries import library
 from plunit.programs.interface import Evaluation, call_program
@@ -115,7 +115,7 @@ def train_on_threads():
 
 def chain():
     form = Architecture(2, 2, "plu")
-    member = begin_member(start(form, np.random.default_rng(0)), 0, 1)
+    member = initial_member(start(form, np.random.default_rng(0)), 0, 1)
     before = member.theta.copy()
     try:
         chains.advance([member], MemberSteps(np.ones(1), Sample(np.ones((9, 2), np.float32)), batch=2**59))

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from plunit.base.progress import Pace, Progress, TwoParts, interruption, part_of
+from plunit.ensemble.adam import half_cosine
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.levenberg_marquardt import DAMPING, Finish, finish_members
 from plunit.ensemble.mlp import MLP, initial
@@ -47,7 +48,7 @@ _SHARE = 5.5  # numbers of J^T J that take 1.9 times as long as one number of Ad
 class Race(Protocol):
     """Members in training, and those that have ended.
 
-    `advanced` and `without` return another race and leave this one as it is, so that Ctrl-C, which Python may raise
+    `advance` and `drop` return another race and leave this one as it is, so that Ctrl-C, which Python may raise
     anywhere inside of them, finds all members after the same step.
     """
 
@@ -64,10 +65,10 @@ class Race(Protocol):
     def least(self) -> float:
         """Return the least validation loss of all members; infinite before the first look."""
 
-    def advanced(self: Racing, last: int) -> Racing:
+    def advance(self: Racing, last: int) -> Racing:
         """Return the race after `last` steps."""
 
-    def without(self: Racing, worse: Array) -> Racing:
+    def drop(self: Racing, worse: Array) -> Racing:
         """Return the race after the end of those members in training for which `worse` is true."""
 
 
@@ -94,18 +95,18 @@ def halve(
     try:
         while race.sizes() and race.step < steps:
             first, size = race.step, sum(race.sizes())
-            race = race.advanced(pace.next(first, min(mark for mark in (*rungs, *marks) if mark > first)))
+            race = race.advance(pace.next(first, min(mark for mark in (*rungs, *marks) if mark > first)))
             done += (race.step - first) * size
             least = race.least()
             if progress(min(done / work, 0.99), least) and (race.step >= every or math.isfinite(least)):
                 break
             if race.step in rungs[:-1]:
-                race = race.without(_worse(race.standings(), keep))
+                race = race.drop(_worse(race.standings(), keep))
     except KeyboardInterrupt:
         if not math.isfinite(race.least()):
             raise
         interrupted = True
-    return race.without(np.ones(len(race.sizes()), dtype=bool)), interrupted
+    return race.drop(np.ones(len(race.sizes()), dtype=bool)), interrupted
 
 
 def _work(sizes: Sequence[int], steps: int, keep: int) -> float:
@@ -200,8 +201,7 @@ def search(
     advance = ENGINES[name]
     options |= {"alpha": alpha, "c": c, "steps": steps, "every": validation.every}
     states = tuple(_begin(network, [seed, j], starts, rows.firsts, **options) for j, network in enumerate(networks))
-    schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
-    race = _NetworkRace(states, rows, validation, schedule, advance)
+    race = _NetworkRace(states, rows, validation, half_cosine(steps), advance)
     parts = TwoParts(progress, 0.5 if finish else 1.0)
     work = _work(race.sizes(), steps, keep)
     race, stopped = halve(race, steps, validation.every, keep, parts.first)
@@ -257,7 +257,7 @@ class _NetworkRace:
     rows: Rows
     validation: Validation
     schedule: Array
-    advance: Engine
+    engine: Engine
     ended: tuple[Candidate, ...] = ()
     step: int = 0
 
@@ -271,9 +271,9 @@ class _NetworkRace:
     def least(self) -> float:
         return min([float(state.best_loss.min()) for state in self.states] + [one.loss for one in self.ended])
 
-    def advanced(self, last: int) -> _NetworkRace:
+    def advance(self, last: int) -> _NetworkRace:
         states = tuple(state.select(slice(None)) for state in self.states)
-        self.advance([(state, self._steps(state, last)) for state in states])
+        self.engine([(state, self._steps(state, last)) for state in states])
         return replace(self, states=states, step=last)
 
     def _steps(self, state: _Starts, last: int) -> Steps:
@@ -281,7 +281,7 @@ class _NetworkRace:
         given = points(drawn, 1, state.network, state.theta)
         return Steps(self.step, self.schedule[self.step : last], given, tests, self.validation)
 
-    def without(self, worse: Array) -> _NetworkRace:
+    def drop(self, worse: Array) -> _NetworkRace:
         kept, ended, at = [], list(self.ended), 0
         for state in self.states:
             over = worse[at : at + state.members] | (state.waited >= self.validation.patience)

@@ -12,10 +12,11 @@ import numpy as np
 
 from plunit import learned
 from plunit.base.machine import processors
+from plunit.ensemble.adam import corrections, whole_looks
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, broadcast
 from plunit.ensemble.training_data import StepData
-from plunit.ensemble.training_state import Part, State, Steps, check_capacity, whole_looks
+from plunit.ensemble.training_state import Part, State, Steps, check_capacity
 from plunit.programs.interface import (
     RowSources,
     Source,
@@ -55,7 +56,7 @@ def advance(parts: Sequence[Part], program: ctypes.CDLL | None = None) -> None:
 def _task(state: State, steps: Steps) -> Struct:
     """Return the task of a filled state; it holds the arrays that it points to."""
     check_capacity(state, steps)
-    mean, root = steps.corrections(np.arange(steps.first + 1, steps.last + 1, dtype=np.float64))
+    mean, root = corrections(np.arange(steps.first + 1, steps.last + 1, dtype=np.float64), steps.adam)
     drawn, rule, shares = steps.training.rows, steps.validation, steps.shares()
     return Task(
         members=state.members,

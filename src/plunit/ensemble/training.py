@@ -12,10 +12,11 @@ import numpy as np
 from plunit.base.progress import Pace
 from plunit.base.ranges import as_count
 from plunit.ensemble import native_steps, numpy_steps
+from plunit.ensemble.adam import ADAMS
 from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
 from plunit.ensemble.mlp import MLP
 from plunit.ensemble.training_data import Data, Rows, StepData, Stream, Validation, check_numbers, points
-from plunit.ensemble.training_state import ADAMS, Engine, Steps, initial_state
+from plunit.ensemble.training_state import Engine, Steps, initial_state
 from plunit.programs.libraries import choose_engine, why_not_native
 
 ENGINES: dict[str, Engine] = {"native": native_steps.advance, "numpy": numpy_steps.advance}

@@ -89,10 +89,6 @@ def initial_state(
     )
 
 
-ADAMS = ("pytorch", "tensorflow")
-"""The forms of Adam; see `Steps.corrections`."""
-
-
 @dataclass(frozen=True)
 class Steps:
     """Some steps of training: first, ..., first + len(schedule) - 1."""
@@ -102,21 +98,12 @@ class Steps:
     training: StepData
     tests: StepData | None = None  # the validation points
     validation: Validation | None = None  # how often they are used
-    adam: str = "pytorch"  # one of ADAMS
+    adam: str = "pytorch"  # one of `plunit.ensemble.adam.ADAMS`
 
     @property
     def last(self) -> int:
         """The number of steps taken after."""
         return self.first + len(self.schedule)
-
-    def corrections(self, t: Any) -> tuple[Any, Any]:
-        """Return the divisor of Adam's mean, and the factor of the root of its square, at steps t = 1, 2, ...
-
-        PyTorch adds epsilon to the corrected root, sqrt(square / (1 - 0.999^t)), as the paper of Adam's algorithm does;
-        TensorFlow adds it to sqrt(square) and corrects both by the step size.
-        """
-        mean, root = 1 - 0.9**t, np.sqrt(1 - 0.999**t)
-        return (mean, 1 / root) if self.adam == "pytorch" else (mean / root, np.ones_like(root))
 
     def shares(self) -> Array | None:
         """Return what the running mean, if there is one, takes in at step t = 1, 2, ...: 1 / (1 + average (t - 1))."""
@@ -130,15 +117,6 @@ Part = tuple[State, Steps]
 
 Engine = Callable[[Sequence[Part]], None]
 """Takes the steps of several ensembles, in place."""
-
-
-def whole_looks(patience: float) -> int:
-    """Return the number of looks after which patience is at its end; no training has as many as 2^31 - 1.
-
-    >>> whole_looks(3), whole_looks(2.5), whole_looks(math.inf)
-    (3, 3, 2147483647)
-    """
-    return math.ceil(min(patience, 2**31 - 1))
 
 
 def check_capacity(state: State, steps: Steps) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.densities.degenerate import dependent, discrete, is_atom
+from plunit.densities.density_faults import dependent, discrete, is_atom
 from plunit.densities.density_network import MOST_FEATURES
 from plunit.ensemble.arrays import Array, is_constant
 

@@ -39,7 +39,7 @@ from plunit.sklearn.density.splits import (
     identity,
     make_splits,
     mean_losses,
-    repeated,
+    repeat,
 )
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
         x = x[:, np.isnan(self.constants_)]
         if columns.step.all():  # equal rows are different points of an interval, not one point twice
-            x, weight = repeated(x, weight)
+            x, weight = repeat(x, weight)
         steps, every = self._steps(len(x))
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
         self._check_room(max(sizes, key=lambda form: form.parameters), steps)
