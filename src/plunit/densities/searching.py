@@ -16,7 +16,7 @@ from plunit.densities.chain import Member, MemberSteps, Sample, check_spread, in
 from plunit.densities.density_network import Architecture, start
 from plunit.ensemble.adam import half_cosine
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import halve
+from plunit.ensemble.halving import estimate_work, halve
 from plunit.programs.libraries import choose_engine
 
 Advance = Callable[[Sequence[Member], MemberSteps, int | None], None]
@@ -98,7 +98,8 @@ def search(
         form, rng = architectures[j], np.random.default_rng([seed, j, i])
         members.append(initial_member(start(form, rng), int(rng.integers(2**63)), steps // every))
     race = _DensityRace(tuple(members), plan, ENGINES[choose_engine(engine, "chain")], threads)
-    race, interrupted = halve(race, steps, every, keep, progress, [race.sharp])
+    work = estimate_work(race.sizes(), steps, keep)
+    race, interrupted = halve(race, steps, every, keep, work, progress, [race.sharp])
     # a member without a look, because it diverged, or because there was none, has the loss of its running mean
     found = [_renew(one, decide) if one.best_step == 0 else one for one in race.ended]
     found.sort(key=lambda one: one.loss)

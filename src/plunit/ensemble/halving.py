@@ -1,8 +1,8 @@
 """The best of many starts and shapes: train all for a while, go on with the better half, and so on.
 
 This is successive halving (Jamieson and Talwalkar, 2016; docs/glossary.md). `halve` is the algorithm, for anything
-that is a `Race`: networks here (`search`), densities in `plunit.densities.searching`. The best networks get the
-second-order finish of `levenberg_marquardt`, where the validation rows say that it pays.
+that is a `Race`: networks here (`search_networks`), densities in `plunit.densities.searching`. The best networks get
+the second-order finish of `levenberg_marquardt`, where the validation rows say that it pays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from plunit.base.progress import Pace, Progress, TwoParts, interruption, part_of
 from plunit.ensemble.adam import half_cosine
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.levenberg_marquardt import DAMPING, Finish, finish_members
+from plunit.ensemble.levenberg_marquardt import DAMPING, Finish, affordable_steps, finish_members, square_losses
 from plunit.ensemble.mlp import MLP, initial
 from plunit.ensemble.training import ENGINES
 from plunit.ensemble.training_data import Rows, StepData, Validation, held_points, points
@@ -30,7 +30,7 @@ LAST = 0.3  # the last layer starts smaller than the others by this factor: near
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
 
-MOST = 100
+MOST_FINISH = 100
 """The maximum number of steps of a finish "auto"; more give little."""
 
 PROBE, PROBED = 8, 2
@@ -76,7 +76,7 @@ Racing = TypeVar("Racing", bound=Race)
 
 
 def halve(
-    race: Racing, steps: int, every: int, keep: int, progress: Progress, marks: Sequence[int] = ()
+    race: Racing, steps: int, every: int, keep: int, work: float, progress: Progress, marks: Sequence[int] = ()
 ) -> tuple[Racing, bool]:
     """Train all members and end the worse half at each rung; return the race at its end, and whether it was Ctrl-C.
 
@@ -85,13 +85,14 @@ def halve(
         steps: for the members that are trained to the end.
         every: steps from one look at the validation rows to the next; rungs are at looks.
         keep: the least number of members that are trained to the end.
-        progress: see `search`. Before the first look, when nothing is known, training goes on.
+        work: what `estimate_work` returns.
+        progress: see `search_networks`. Before the first look, when nothing is known, training goes on.
         marks: steps at which the race must pause.
 
     Before a validation loss is known Ctrl-C raises KeyboardInterrupt.
     """
     rungs = [min(steps, math.ceil(part * steps / every) * every) for part in RUNGS]
-    work, done, pace, interrupted = _work(race.sizes(), steps, keep), 0.0, Pace(), False
+    done, pace, interrupted = 0.0, Pace(), False
     try:
         while race.sizes() and race.step < steps:
             first, size = race.step, sum(race.sizes())
@@ -109,8 +110,8 @@ def halve(
     return race.drop(np.ones(len(race.sizes()), dtype=bool)), interrupted
 
 
-def _work(sizes: Sequence[int], steps: int, keep: int) -> float:
-    """Estimate the steps of all rungs, times the parameters of their members; shapes are taken to end alike."""
+def estimate_work(sizes: Sequence[int], steps: int, keep: int) -> float:
+    """Return the steps of all rungs, times the parameters of their members, as if all shapes ended alike."""
     members, total, previous = len(sizes), 0.0, 0.0
     for part in RUNGS:
         total += members / len(sizes) * (part - previous)
@@ -155,7 +156,7 @@ class Candidate:
     first_held: int = 0  # where the rows begin that were held from it
 
 
-def search(
+def search_networks(
     networks: Sequence[MLP],
     rows: Rows,
     validation: Validation,
@@ -200,11 +201,13 @@ def search(
     name = choose_engine(engine)
     advance = ENGINES[name]
     options |= {"alpha": alpha, "c": c, "steps": steps, "every": validation.every}
-    states = tuple(_begin(network, [seed, j], starts, rows.firsts, **options) for j, network in enumerate(networks))
-    race = _NetworkRace(states, rows, validation, half_cosine(steps), advance)
+    states = tuple(
+        _start_members(network, [seed, j], starts, rows.firsts, **options) for j, network in enumerate(networks)
+    )
+    race = _NetworkRace(rows, validation, half_cosine(steps), advance).train(states)
     parts = TwoParts(progress, 0.5 if finish else 1.0)
-    work = _work(race.sizes(), steps, keep)
-    race, stopped = halve(race, steps, validation.every, keep, parts.first)
+    work = estimate_work(race.sizes(), steps, keep)
+    race, stopped = halve(race, steps, validation.every, keep, work, parts.first)
     found, pressed = list(race.ended), [True] * stopped
     if finish and not (stopped or parts.asked):
         shape = {"alpha": alpha, "c": c, "engine": name, "interrupted": lambda: pressed.append(True)}
@@ -224,12 +227,13 @@ class _Starts(State):
     seeds: Array  # of the draws, [S]
     firsts: Array  # of the rows that are held, [S]
 
-    def data(self, rows: Rows, validation: Validation) -> tuple[Rows, StepData]:
+    def points(self, rows: Rows, validation: Validation) -> tuple[StepData, StepData]:
         """Return the table with the draws of these members, and the points that they are validated on."""
         drawn = replace(rows, seeds=self.seeds.tolist(), firsts=self.firsts.tolist())
+        given = points(drawn, 1, self.network, self.theta)
         if rows.held:
-            return drawn, held_points(drawn, self.theta)
-        return drawn, points(validation.rows(), 1, self.network, self.theta)
+            return given, held_points(drawn, self.theta)
+        return given, points(validation.rows(), 1, self.network, self.theta)
 
     def candidate(self, i: int, step: int, validation: Validation) -> Candidate:
         """Return what member i has found by this step."""
@@ -253,11 +257,12 @@ class _Starts(State):
 class _NetworkRace:
     """The `Race` of networks; at a rung members out of patience end, too."""
 
-    states: tuple[_Starts, ...]
     rows: Rows
     validation: Validation
     schedule: Array
     engine: Engine
+    states: tuple[_Starts, ...] = ()
+    given: tuple[tuple[StepData, StepData], ...] = ()  # training and validation points of each state
     ended: tuple[Candidate, ...] = ()
     step: int = 0
 
@@ -271,15 +276,17 @@ class _NetworkRace:
     def least(self) -> float:
         return min([float(state.best_loss.min()) for state in self.states] + [one.loss for one in self.ended])
 
+    def train(self, states: Sequence[_Starts]) -> _NetworkRace:
+        """Return the race with these members in training."""
+        given = tuple(state.points(self.rows, self.validation) for state in states)
+        return replace(self, states=tuple(states), given=given)
+
     def advance(self, last: int) -> _NetworkRace:
         states = tuple(state.select(slice(None)) for state in self.states)
-        self.engine([(state, self._steps(state, last)) for state in states])
+        schedule = self.schedule[self.step : last]
+        steps = [Steps(self.step, schedule, given, tests, self.validation) for given, tests in self.given]
+        self.engine(list(zip(states, steps, strict=True)))
         return replace(self, states=states, step=last)
-
-    def _steps(self, state: _Starts, last: int) -> Steps:
-        drawn, tests = state.data(self.rows, self.validation)
-        given = points(drawn, 1, state.network, state.theta)
-        return Steps(self.step, self.schedule[self.step : last], given, tests, self.validation)
 
     def drop(self, worse: Array) -> _NetworkRace:
         kept, ended, at = [], list(self.ended), 0
@@ -289,10 +296,10 @@ class _NetworkRace:
             ended += [state.candidate(i, self.step, self.validation) for i in np.flatnonzero(over).tolist()]
             if not over.all():
                 kept.append(state.select(~over))
-        return replace(self, states=tuple(kept), ended=tuple(ended))
+        return replace(self, ended=tuple(ended)).train(kept)
 
 
-def _begin(network: MLP, seed: Sequence[int], starts: int, firsts: Sequence[int], **options: Any) -> _Starts:
+def _start_members(network: MLP, seed: Sequence[int], starts: int, firsts: Sequence[int], **options: Any) -> _Starts:
     generators = [np.random.default_rng([*seed, i]) for i in range(starts)]
     scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
     scales[-1] *= LAST
@@ -308,7 +315,7 @@ class _Finishing:
 
     Attributes:
         steps: of Levenberg and Marquardt, or "auto": as many as take about 1.9 times as long as the search did, at most
-            `MOST`, and none where the best members gain little from the first ones.
+            `MOST_FINISH`, and none where the best members gain little from the first ones.
         count: the number of members of each shape that are finished, as many of each fold.
         work: Adam's steps of all members, times their parameters.
         rows: on which they are finished.
@@ -336,7 +343,7 @@ class _Finishing:
         networks = list(dict.fromkeys(one.network for one in sound))
         for i, network in enumerate(networks):
             some = [one for one in sound if one.network == network][: self.count]
-            after |= zip(map(id, some), self._finished(some, i, len(networks)), strict=False)
+            after |= zip(map(id, some), self._finish(some, i, len(networks)), strict=False)
         return [after.get(id(one), one) for one in found]
 
     def _of_folds(self, found: Sequence[Candidate]) -> list[Candidate]:
@@ -356,35 +363,37 @@ class _Finishing:
             after += part.members([one for one in found if one.first_held == first])
         return after
 
-    def _finished(self, some: list[Candidate], shape: int, shapes: int) -> list[Candidate]:
+    def _finish(self, some: list[Candidate], shape: int, shapes: int) -> list[Candidate]:
         """Return what became of some members of one shape; the first ones go on from where they were tried."""
         if self.steps != "auto":
-            return self._better(some, self._run(some, int(self.steps), progress=part_of(self.progress, shape, shapes)))
-        steps, first, others = min(MOST, self._affordable(some) // shapes), some[:PROBED], some[PROBED:]
+            return self._better(
+                some, self._take_steps(some, int(self.steps), progress=part_of(self.progress, shape, shapes))
+            )
+        steps, first, others = min(MOST_FINISH, self._affordable(some) // shapes), some[:PROBED], some[PROBED:]
         if steps <= PROBE or some[0].loss > PROMISING:
             return []
-        begun = self._run(first, PROBE)
+        begun = self._take_steps(first, PROBE)
         tried = self._better(first, begun)
         if not any(new.loss <= FALL * old.loss for old, new in zip(first, tried, strict=True)):
             return []
         halves = [part_of(self.progress, 2 * shape + k, 2 * shapes) for k in (0, 1)]
-        found = self._better(first, self._run(first, steps - PROBE, begun, progress=halves[0]))
-        return [*found, *(self._better(others, self._run(others, steps, progress=halves[1])) if others else ())]
+        found = self._better(first, self._take_steps(first, steps - PROBE, begun, progress=halves[0]))
+        return [*found, *(self._better(others, self._take_steps(others, steps, progress=halves[1])) if others else ())]
 
     def _affordable(self, some: list[Candidate]) -> int:
-        """Return how many steps of these members are worth the time, by their operations and Adam's."""
-        p, count = some[0].network.parameters, len(self.rows.x)
-        step = p * p * (count * some[0].network.widths[-1] + 3 * p)  # J^T J, and its factor
-        return int(_SHARE * self.work * (self.rows.batch or count) / (step * len(some)))
+        """Return how many steps of these members are worth the time, in proportion to Adam's operations."""
+        rows = len(self.rows.x)
+        operations = _SHARE * self.work * (self.rows.batch or rows)
+        return affordable_steps(some[0].network, rows, len(some), operations)
 
-    def _run(self, some: list[Candidate], steps: int, begun: Finish | None = None, **watch: Any) -> Finish:
+    def _take_steps(self, some: list[Candidate], steps: int, begun: Finish | None = None, **watch: Any) -> Finish:
         start = begun or np.stack([one.theta for one in some], axis=1)
         options = {"steps": 0 if self.pressed else steps, "damping": DAMPING, **self.options, **watch}
         return finish_members(some[0].network, start, self.rows, **options)
 
     def _better(self, some: list[Candidate], now: Finish) -> list[Candidate]:
         """Return the members, or what became of them where the validation loss is lower."""
-        losses = finish_members(some[0].network, now.theta, self.validation.rows(), steps=0, **self.options).loss
+        losses = square_losses(some[0].network, now.theta, self.validation.rows(), **self.options)
         return [
             replace(one, loss=loss, theta=new.copy()) if loss < one.loss else one
             for one, loss, new in zip(some, losses.tolist(), now.theta.T, strict=True)

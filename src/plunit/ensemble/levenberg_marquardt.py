@@ -149,6 +149,21 @@ def finish_members(
         return now
 
 
+def square_losses(network: MLP, theta: Any, data: Data | Rows, **options: Any) -> Array:
+    """Return the mean square error of each member on its points [S], in float64; options as of `finish_members`."""
+    return finish_members(network, theta, data, steps=0, **options).loss
+
+
+def affordable_steps(network: MLP, rows: int, members: int, operations: float) -> int:
+    """Return how many steps of some members take this number of operations: J^T J of all rows, and its factor.
+
+    >>> affordable_steps(MLP((1, 9, 1)), 200, 4, 1e8)
+    112
+    """
+    p = network.parameters
+    return int(operations / (p * p * (rows * network.widths[-1] + 3 * p) * members))
+
+
 def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
     """Take steps by the compiled program, in place; threads share the members."""
     network = state.network
@@ -199,10 +214,10 @@ def _numpy(state: State, given: StepData, now: Finish, steps: int) -> None:
     with np.errstate(all="ignore"):
         for i in range(state.members):
             x, y = (part[..., [i if part.shape[3] > 1 else 0]] for part in (given.x, given.y))
-            _run(state.select([i]), StepData(x, y, given.weight), now, i, steps)
+            _advance_member(state.select([i]), StepData(x, y, given.weight), now, i, steps)
 
 
-def _run(state: State, given: StepData, now: Finish, i: int, steps: int) -> None:
+def _advance_member(state: State, given: StepData, now: Finish, i: int, steps: int) -> None:
     if not now.steps[i]:
         now.loss[i] = _loss(state, given, now.theta[:, [i]])
     normal = None

@@ -35,7 +35,7 @@ class Rows:
         batch: rows of each step, drawn by each member for itself; 0 takes all rows at each step. In one pass over the
             table a member meets each row once; put the rows in random order first.
         seeds: of the members' draws, [S].
-        held: number of rows that a member does not draw but is validated on (see `search`); needs a batch.
+        held: number of rows that a member does not draw but is validated on (see `search_networks`); needs a batch.
         firsts: where they begin, for each member [S]; after the last row comes row 0.
     """
 

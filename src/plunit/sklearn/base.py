@@ -20,7 +20,7 @@ from plunit.base.progress import Progress, ProgressLine, interruption
 from plunit.base.ranges import as_count
 from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.arrays import Array, Scale
-from plunit.ensemble.halving import Candidate, places, search
+from plunit.ensemble.halving import Candidate, places, search_networks
 from plunit.ensemble.mlp import in_units
 from plunit.sklearn.fitted import FittedModel
 from plunit.sklearn.folds import box, merged, present, ready, split
@@ -181,7 +181,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         rows, validation = ready(*scaled, weight, size, dealt.tolist(), self._batch(), looks)
         decays = np.resize(DECAYS if self._auto_decay() else float(self.weight_decay), starts)
         pressed: list[None] = []
-        found = search(
+        found = search_networks(
             networks,
             rows,
             validation,
