@@ -6,8 +6,8 @@ A `Whitening` gives columns mean 0, variance 1 and no correlation; by itself it 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from collections.abc import Collection, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Event, Lock
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from plunit.base.machine import processors
-from plunit.base.progress import Progress
+from plunit.base.progress import SECONDS, Progress
 from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
 from plunit.densities.chain import PreparedSample, prepare
 from plunit.ensemble.arrays import Array, Scale
@@ -162,11 +162,12 @@ def best_starts(
             jobs = {i: pool.submit(_best_start, *tasks[i], shared, i, options) for i in order}
             try:
                 shared.begin.set()
-                wait(jobs.values())
+                _wait(jobs.values())
             except KeyboardInterrupt:
                 if not math.isfinite(shared.best):
                     raise
                 shared.asked = shared.interrupted = True  # the searches end at their next pause
+            _wait(jobs.values())
             found = [jobs[i].result() for i in range(len(tasks))]
         except BaseException:
             shared.stop = True
@@ -175,6 +176,12 @@ def best_starts(
             raise
     progress(1.0, shared.best)
     return [found[i : i + len(splits)] for i in range(0, len(found), len(splits))], shared.interrupted
+
+
+def _wait(jobs: Collection[Future[BestStart]]) -> None:
+    """Wait until all jobs have ended, awake now and then: a sleeping thread can miss a Ctrl-C as it falls asleep."""
+    while wait(jobs, timeout=SECONDS).not_done:
+        pass
 
 
 def mean_losses(found: Sequence[Sequence[BestStart]], splits: Sequence[WhitenedSplit]) -> Array:
