@@ -7,7 +7,7 @@ import pytest
 
 from plunit.ensemble import forward, outputs
 from plunit.ensemble.outputs import row_blocks
-from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor, base
+from plunit.sklearn import PLUClassifier, PLUDensity, PLURegressor, network_estimator
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 5))
@@ -141,6 +141,6 @@ FAR = np.where(LINE == 7, 1e60, LINE)  # its square overflows in single precisio
     ],
 )
 def test_numbers_that_overflow_are_refused_before_training(rows, val, text, monkeypatch):
-    monkeypatch.setattr(base, "search", pytest.fail)
+    monkeypatch.setattr(network_estimator, "search_networks", pytest.fail)
     with pytest.raises(ValueError, match=f"^{text}"):
         PLURegressor(**FEW).fit(rows[0][:, None], rows[1], X_val=val[0][:, None], y_val=val[1])

@@ -20,7 +20,7 @@ from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample
 from plunit.densities.chain import PreparedSample, prepare
 from plunit.ensemble.arrays import Array, Scale
 from plunit.sklearn.density.columns import Columns
-from plunit.sklearn.folds import FEWEST, MOST
+from plunit.sklearn.folds import FEWEST, LARGEST_FOLD
 
 SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Parts of the correlations that are given up; the validation rows choose one."""
@@ -72,7 +72,7 @@ def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None
 
 
 def identity(features: int) -> DensityNetwork:
-    """Return the network of no blocks with z = x: behind a whitening it is a normal density."""
+    """Return the network of no blocks with z = x: after a whitening it is a normal density."""
     form = Architecture(features, 0)
     return DensityNetwork(form, np.zeros(form.parameters), np.arange(features)[None], np.ones((1, features)))
 
@@ -115,7 +115,7 @@ def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> lis
     order = rng.permutation(rows)
     if rows < FEWEST:
         return [(order, order)] * count
-    size = min(max(round(share * rows), 2), rows - 2, MOST)
+    size = min(max(round(share * rows), 2), rows - 2, LARGEST_FOLD)
     parts = [np.take(order, np.arange(i * size, (i + 1) * size), mode="wrap") for i in range(count)]
     return [(rng.permutation(np.setdiff1d(order, part)), part) for part in parts]
 
@@ -125,7 +125,7 @@ def make_splits(
 ) -> list[WhitenedSplit]:
     """Return splits of distinct rows x; rounded values are spread out, in several copies of each row."""
     copies = min(COPIES, max(1, MOST_COPIED // len(x))) if columns.step.any() else 1
-    on_line = [columns.to_line(columns.spread(x, rng)) for _ in range(copies)]
+    on_line = [columns.to_line(columns.scatter(x, rng)) for _ in range(copies)]
     u, slopes = np.stack([one[0] for one in on_line]), np.stack([one[1] for one in on_line])
     splits = []
     for train, test in deal(len(x), share, count, rng):
