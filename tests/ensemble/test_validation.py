@@ -191,8 +191,10 @@ def test_whole_numbers_beyond_those_of_float32(engine):
     assert (state.theta == before).all(0).tolist() == [True] * 3 + [False] * 18
 
 
-def test_no_room_for_the_looks_is_an_error(engine):
+@pytest.mark.parametrize(("steps", "looks"), [(8, 2), (9, 0)])
+def test_no_room_for_the_losses_is_an_error(engine, steps, looks):
     state = initial_state(NETWORK, START, stride=1, steps=8)
     given, tests = (points(Rows(*part), 1, NETWORK, START) for part in (TRAINING, TESTS))
-    with pytest.raises(ValueError, match=r"room for 8 steps and 0 looks .* these are 8 and 2"):
-        ENGINES[engine]([(state, Steps(0, np.ones(8), given, tests, Validation(*TESTS, every=4)))])
+    validation = Validation(*TESTS, every=4) if looks else None
+    with pytest.raises(ValueError, match=rf"room for 8 steps and 0 looks .* these are {steps} and {looks}"):
+        ENGINES[engine]([(state, Steps(0, np.ones(steps), given, tests, validation))])
