@@ -25,8 +25,8 @@ import torch
 from benchmarks.flows import BATCH, PEERS, step_seconds, test_points, train
 from benchmarks.timing import Bar, show
 from benchmarks.trainings import Store, Training
-from plunit.densities import Architecture, Sample, native_chain, search, start
-from plunit.densities.chain_state import MemberSteps, begin
+from plunit.densities import Architecture, Sample, chain, search, start
+from plunit.densities.chain import MemberSteps, initial_member
 from plunit.invertible import TOYS, toy
 
 KEPT = Path(__file__).parents[1] / "results" / "densities" / "trainings.json"
@@ -139,7 +139,7 @@ def row(name: str, steps: int, found: dict[str, list[Training]]) -> None:
 def our_step_seconds(blocks: int = 12, batch: int = BATCH, steps: int = 1000, repeats: int = 7) -> float:
     """Return the seconds of the processor of one step of ours: the least of several repeats."""
     form = Architecture(2, blocks)
-    member = begin(start(form, np.random.default_rng(0)), 0, 1)
+    member = initial_member(start(form, np.random.default_rng(0)), 0, 1)
     plan = MemberSteps(
         rate=np.full(steps, 0.01),
         training=Sample(toy("moons", POINTS, torch.Generator().manual_seed(0)).numpy()),
@@ -148,7 +148,7 @@ def our_step_seconds(blocks: int = 12, batch: int = BATCH, steps: int = 1000, re
     taken = []
     for _ in range(repeats):
         begun = time.process_time()
-        native_chain.advance([member], plan)
+        chain.advance([member], plan)
         taken.append((time.process_time() - begun) / steps)
     return min(taken)
 

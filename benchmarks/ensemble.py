@@ -17,7 +17,7 @@ from torch import nn
 import plunit.torch
 from benchmarks.timing import Bar, best, ratio, show
 from plunit import ensemble
-from plunit.programs import loading
+from plunit.programs import libraries
 
 SEEDS, STEPS = 1024, 2048
 ALONE = 512  # steps of the plain loop that are timed
@@ -152,7 +152,7 @@ def peers(activation: str) -> list[tuple[str, float]]:
 def main() -> None:
     """Print seed-steps per second and ratios."""
     engine = ensemble.engine()
-    program = f"native engine, {loading.origin()}" if engine == "native" else "numpy engine"
+    program = f"native engine, {libraries.origin()}" if engine == "native" else "numpy engine"
     print(f"sine, {SEEDS} seeds x {STEPS} steps, float32, {torch.get_num_threads()} threads, {program}")
     for activation in ("tanh", "relu", "plu"):
         fast = ours(activation)

@@ -34,9 +34,9 @@ assert not {"torch", "jax", "keras", "matplotlib"} & set(sys.modules)
 assert plunit.__file__.startswith(sys.prefix), plunit.__file__
 """
 ENSEMBLE = """
-import sys, plunit.ensemble, plunit.programs.loading
+import sys, plunit.ensemble, plunit.programs.libraries
 assert plunit.ensemble.engine() == "native", plunit.ensemble.why_not_native()
-assert plunit.programs.loading.origin().startswith("packaged "), plunit.programs.loading.origin()
+assert plunit.programs.libraries.origin().startswith("packaged "), plunit.programs.libraries.origin()
 assert "torch" not in sys.modules
 import numpy as np
 network = plunit.ensemble.MLP((1, 3, 1), "plu")

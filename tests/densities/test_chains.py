@@ -11,11 +11,11 @@ import pytest
 import torch
 from compilers import TARGETS, narrow_program, needs_fma
 
-from plunit.densities import Architecture, Sample, native_chain, numpy_chain, start
-from plunit.densities.chain_state import MemberSteps, begin
-from plunit.densities.numpy_chain import advance, differentiate, mean_loss, radii
+from plunit.densities import Architecture, Sample, chain, numpy_chain, start
+from plunit.densities.chain import MemberSteps, initial_member, mean_loss
+from plunit.densities.numpy_chain import advance, differentiate, radii
 from plunit.invertible import to_flow, toy
-from plunit.programs import loading
+from plunit.programs import libraries
 
 KINDS = [("smooth", 0.0), ("plu", 0.3), ("plu", 0.0), ("leaky", 0.0)]
 kinds = pytest.mark.parametrize(("activation", "rho"), KINDS, ids=["smooth", "rounded plu", "plu", "leaky"])
@@ -30,7 +30,9 @@ def points(n, count=40, weighted=False, seed=1, dtype=np.float64):
 
 def member(form, seed=0, looks=200, dtype=np.float64):
     begun = start(form, np.random.default_rng(seed))
-    return begin(replace(begun, theta=begun.theta.astype(dtype), sign=begun.sign.astype(dtype)), seed + 7, looks)
+    return initial_member(
+        replace(begun, theta=begun.theta.astype(dtype), sign=begun.sign.astype(dtype)), seed + 7, looks
+    )
 
 
 @kinds
@@ -167,7 +169,7 @@ def test_it_computes_what_the_numpy_engine_does(activation, rho, features, block
     one, other = small(form), small(form)
     training, tests = single(features, 170, weighted), single(features, 70, weighted, seed=2)
     steps = MemberSteps(np.linspace(0.02, 0.01, 4), training, batch, rho, tests, every=2)
-    native_chain.advance([one], steps)
+    chain.advance([one], steps)
     numpy_chain.advance([other], steps)
     tolerance = 1e-5 if features < 64 else 3e-4  # Adam's first steps have the sign of a gradient, however small
     for name in CARRIED:
@@ -187,9 +189,9 @@ def schedule(rho=0.0, features=3):
 def test_chunks_of_steps_have_the_same_bits(activation, rho, parts):
     form, plan = Architecture(3, 4, activation), schedule(rho)
     whole, pieces, first = small(form), small(form), 0
-    native_chain.advance([whole], plan)
+    chain.advance([whole], plan)
     for count in parts:
-        native_chain.advance([pieces], replace(plan, rate=plan.rate[first : first + count]))
+        chain.advance([pieces], replace(plan, rate=plan.rate[first : first + count]))
         first += count
     np.testing.assert_equal(carried(pieces), carried(whole))
 
@@ -200,10 +202,10 @@ def test_threads_and_company_have_the_same_bits(monkeypatch, threads):
     form, plan = Architecture(3, 4), schedule()
     alone = [small(form, seed) for seed in range(5)]
     for one in alone:
-        native_chain.run(loading.library("chain"), one, plan)
+        chain.advance_member(libraries.library("chain"), one, plan)
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
     together = [small(form, seed) for seed in range(5)]
-    native_chain.advance(together, plan)
+    chain.advance(together, plan)
     np.testing.assert_equal(list(map(carried, together)), list(map(carried, alone)))
 
 
@@ -215,8 +217,8 @@ def test_threads_and_company_have_the_same_bits(monkeypatch, threads):
 def test_every_processor_computes_the_same_bits(target, activation, rho, features):
     form, plan = Architecture(features, 4, activation), schedule(rho, features)
     one, other = small(form), small(form)
-    native_chain.run(narrow_program(target, "chain"), one, plan)
-    native_chain.run(loading.library("chain"), other, plan)
+    chain.advance_member(narrow_program(target, "chain"), one, plan)
+    chain.advance_member(libraries.library("chain"), other, plan)
     np.testing.assert_equal(carried(one), carried(other))
     assert np.isfinite(one.loss)
 
@@ -227,16 +229,16 @@ def test_patience_stands_still_in_both_engines(activation, rho):
     form = Architecture(3, 2, activation)
     plan = replace(schedule(rho), rate=np.full(60, 1.0), every=1, patience=4)
     one, other = small(form), small(form)
-    native_chain.advance([one], plan)
+    chain.advance([one], plan)
     numpy_chain.advance([other], plan)
     assert one.steps == other.steps < 60
     before = carried(one)
-    native_chain.advance([one], plan)
+    chain.advance([one], plan)
     np.testing.assert_equal(carried(one), before)
 
 
 @compiled
-@pytest.mark.parametrize("advance", [native_chain.advance, numpy_chain.advance], ids=["native", "numpy"])
+@pytest.mark.parametrize("advance", [chain.advance, numpy_chain.advance], ids=["native", "numpy"])
 def test_whole_numbers_beyond_those_of_float32(advance):
     """Above 2^24 only every other whole number is one of float32."""
     last, form = 2**24 + 1, Architecture(2, 2)
@@ -254,7 +256,7 @@ def test_whole_numbers_beyond_those_of_float32(advance):
 
 @compiled
 @kinds
-@pytest.mark.parametrize("advance", [native_chain.advance, numpy_chain.advance], ids=["native", "numpy"])
+@pytest.mark.parametrize("advance", [chain.advance, numpy_chain.advance], ids=["native", "numpy"])
 def test_a_member_that_diverges_keeps_its_best_state(activation, rho, advance):
     form = Architecture(3, 4, activation)
     plan = replace(schedule(rho), rate=np.array([0.01] * 20 + [1e30] * 40), patience=np.inf)
@@ -263,4 +265,4 @@ def test_a_member_that_diverges_keeps_its_best_state(activation, rho, advance):
     assert np.isnan(one.theta).any()
     assert np.isfinite(one.best).all()
     assert 3 <= one.best_step <= 21
-    np.testing.assert_allclose(numpy_chain.mean_loss(replace(one.network(), rho=rho), plan.tests), one.loss, rtol=1e-5)
+    np.testing.assert_allclose(mean_loss(replace(one.network(), rho=rho), plan.tests), one.loss, rtol=1e-5)

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from plunit.ensemble import ENGINES
-from plunit.ensemble.runs import Steps, begin, points
-from plunit.torch.threads import one_thread
+from plunit.ensemble.training_data import points
+from plunit.ensemble.training_state import Steps, initial_state
+from plunit.lab.scratch import one_thread
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -18,7 +19,7 @@ def first_step(engine):
     """A function: each member's loss [S] and its gradient [parameters, S] before the first step, by the engine."""
 
     def measured(network, theta, data, *, loss="square"):
-        state = begin(network, theta, loss=loss, lr=0.0, stride=1, steps=1)
+        state = initial_state(network, theta, loss=loss, lr=0.0, stride=1, steps=1)
         ENGINES[engine]([(state, Steps(0, np.ones(1), points(data, 1, network, theta)))])
         return state.history[0], state.mean / np.float32(0.1)
 

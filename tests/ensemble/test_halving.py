@@ -9,7 +9,7 @@ from lone_members import looks_of
 
 from plunit.base import progress as pauses
 from plunit.ensemble import MLP, Rows, Validation, forward, halving, initial, train
-from plunit.ensemble.halving import search
+from plunit.ensemble.halving import search_networks
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (120, 2)).astype(np.float32)
@@ -23,11 +23,11 @@ STEPS = 80
 
 def run(engine=None, *, networks=SHAPES, rows=ROWS, validation=TESTS, **options):
     options = {"starts": 12, "steps": STEPS, "seed": 7, "lr": 0.02, "decay": 0.1, **options}
-    return search(networks, rows, validation, engine=engine, **options)
+    return search_networks(networks, rows, validation, engine=engine, **options)
 
 
 def alone(network, shape, start, steps=STEPS, **options):
-    """Train one start by `train`, as the docstring of `search` describes it."""
+    """Train one start by `train`, as the docstring of `search_networks` describes it."""
     generator = np.random.default_rng([7, shape, start])
     scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
     scales[-1] *= 0.3

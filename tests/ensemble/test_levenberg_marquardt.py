@@ -19,9 +19,9 @@ from plunit.ensemble import (
     levenberg_marquardt,
     numpy_steps,
 )
-from plunit.ensemble.halving import MOST, search
-from plunit.ensemble.runs import begin
+from plunit.ensemble.halving import MOST_FINISH, search_networks
 from plunit.ensemble.training import gradient
+from plunit.ensemble.training_state import initial_state
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (150, 2))
@@ -41,7 +41,7 @@ def two_outputs(name, seeds=(0, 1, 2)):
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_the_jacobian_is_that_of_finite_differences_and_gives_the_gradient(name):
     network, theta = two_outputs(name)
-    outputs, slopes = numpy_steps.jacobian(begin(network, theta, steps=0), X.T[None])
+    outputs, slopes = numpy_steps.jacobian(initial_state(network, theta, steps=0), X.T[None])
     np.testing.assert_allclose(outputs, np.moveaxis(forward(network, theta, X.T), -1, 0))
     numeric = np.empty_like(slopes)
     for i in range(network.parameters):
@@ -142,7 +142,7 @@ def searched(noise, **options):
     x = rng.uniform(-2, 2, (1500, 2))
     y = np.sin(x[:, :1]) * x[:, 1:] + noise * rng.normal(size=(1500, 1))
     rows, looked = Rows(x[300:], y[300:]), Validation(x[:300], y[:300], every=20)
-    found = search([MLP((2, 8, 1)), MLP((2, 8, 8, 1))], rows, looked, starts=16, steps=800, keep=4, **options)
+    found = search_networks([MLP((2, 8, 1)), MLP((2, 8, 8, 1))], rows, looked, starts=16, steps=800, keep=4, **options)
     return found, looked
 
 
@@ -177,10 +177,12 @@ def test_auto_finishes_where_there_is_no_noise_and_the_first_steps_gain(monkeypa
 
 def test_a_search_that_is_stopped_is_not_finished_and_its_progress_never_falls():
     seen = []
-    searched(0.0, finish=MOST, progress=lambda done, best: seen.append(done))
+    searched(0.0, finish=MOST_FINISH, progress=lambda done, best: seen.append(done))
     assert seen == sorted(seen)
     assert seen[-1] == 1
-    (stopped, _), (plain, _) = (searched(0.0, finish=n, progress=lambda done, best: done > 0.1) for n in (MOST, 0))
+    (stopped, _), (plain, _) = (
+        searched(0.0, finish=n, progress=lambda done, best: done > 0.1) for n in (MOST_FINISH, 0)
+    )
     assert stopped[0].theta.dtype == np.float32
     assert math.isfinite(plain[0].loss)
 

@@ -6,6 +6,7 @@ import torch
 from lone_members import generators
 
 from plunit.ensemble import MLP, forward, initial, preactivations
+from plunit.ensemble.mlp import dead_units
 
 
 def test_forward_is_the_paper_s_network():
@@ -64,3 +65,13 @@ def test_tensors_are_taken_and_arrays_given(dtype):
     assert isinstance(output, np.ndarray)
     np.testing.assert_array_equal(output, forward(network, theta.detach().numpy(), x.numpy()))
     assert output.dtype == theta.detach().numpy().dtype
+
+
+def test_dead_units_are_counted():
+    theta, x = np.zeros((22, 2), dtype=np.float32), np.linspace(-5, 7, 50)[None]
+    theta[2] = 1  # first layer: unit 0 is always negative, unit 2 for half of the points
+    theta[3:6, :] = np.array([-1.0, 1.0, 0.0])[:, None]
+    theta[15:18, 0] = 1  # second layer: alive in member 0, all at 0 in member 1
+    dead = {name: dead_units(MLP((1, 3, 3, 1), name), theta, x).tolist() for name in ("relu", "plu")}
+    assert dead == {"relu": [1, 4], "plu": [0, 0]}
+    assert dead_units(MLP((1, 3, 3, 1), "plu"), theta, x, 0.0, 0.5).tolist() == [5, 2]

@@ -11,7 +11,7 @@ from lone_members import MODULES, PaperPLU
 from plunit import learned
 from plunit.ensemble import ACTIVATIONS, LOSSES, MLP
 from plunit.ensemble.mlp import PIECEWISE
-from plunit.programs import loading
+from plunit.programs import libraries
 
 # kinks, signed zeros, neighbours of the kinks, large numbers, and a grid that misses them
 KINKS = [-1.0, -0.0, 0.0, 1.0]
@@ -28,8 +28,8 @@ def listed(function):
 
 @pytest.mark.usefixtures("compiler")
 def test_the_compiled_program_has_the_same_names():
-    assert listed(loading.library().plunit_activation) == list(ACTIVATIONS)
-    assert listed(loading.library().plunit_loss) == list(LOSSES)
+    assert listed(libraries.library().plunit_activation) == list(ACTIVATIONS)
+    assert listed(libraries.library().plunit_loss) == list(LOSSES)
 
 
 def test_every_activation_has_its_module():

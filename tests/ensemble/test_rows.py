@@ -7,7 +7,8 @@ import pytest
 from lone_members import generators
 
 from plunit.ensemble import ENGINES, MLP, Rows, initial, train
-from plunit.ensemble.runs import Steps, begin, points
+from plunit.ensemble.training_data import points
+from plunit.ensemble.training_state import Steps, initial_state
 
 SIZES = [(7, 3), (7, 7), (7, 20), (64, 16), (70, 100), (1, 1), (1, 5), (2, 3), (130, 129)]
 
@@ -45,7 +46,7 @@ def met(engine, rows, steps=1, members=1):
     n = len(rows.x)
     network = MLP((n, 1))
     theta = np.zeros((n + 1, members), dtype=np.float32)
-    state = begin(network, theta, lr=0.0, stride=1, steps=steps)
+    state = initial_state(network, theta, lr=0.0, stride=1, steps=steps)
     means = [state.mean[:n].copy()]
     for step in range(steps):
         ENGINES[engine]([(state, Steps(step, np.ones(1), points(rows, 1, network, theta)))])

@@ -11,7 +11,7 @@ from lone_members import MODULES, PaperPLU, alone, columns, generators
 from torch import nn
 
 from plunit.ensemble import MLP, Rows, initial, train, training
-from plunit.ensemble.runs import ADAMS
+from plunit.ensemble.adam import ADAMS
 
 # Not symmetric about 0: on symmetric data an odd activation has bias gradients that are 0 but for rounding, which Adam
 # scales up to whole steps, so that any two programs drift apart.

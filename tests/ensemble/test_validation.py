@@ -8,7 +8,8 @@ import pytest
 from lone_members import generators, looks_of
 
 from plunit.ensemble import ENGINES, MLP, Rows, Validation, forward, initial, train
-from plunit.ensemble.runs import Steps, begin, points
+from plunit.ensemble.training_data import points
+from plunit.ensemble.training_state import Steps, initial_state
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-3, 3, (60, 1)).astype(np.float32)
@@ -158,7 +159,7 @@ def test_a_member_that_is_not_finite_ends_and_touches_no_other(engine, poison):
 def test_selected_members_are_whole(engine, some):
     tests, looks = points(Rows(*TESTS), 1, NETWORK, START), Validation(*TESTS, every=4, patience=3)
     factors = {"lr": np.linspace(0.01, 0.1, 21), "decay": np.linspace(0, 1, 21)}
-    state = begin(NETWORK, START, stride=1, steps=60, every=4, **factors)
+    state = initial_state(NETWORK, START, stride=1, steps=60, every=4, **factors)
 
     def advance(state, first, members):
         given = points(Rows(*TRAINING, None, 16, list(EVERYONE[members])), 1, NETWORK, state.theta)
@@ -177,7 +178,7 @@ def test_selected_members_are_whole(engine, some):
 def test_whole_numbers_beyond_those_of_float32(engine):
     """Above 2^24 only every other whole number is one of float32."""
     last = 2**24 + 1
-    state = begin(NETWORK, START, lr=0.1, stride=last, steps=last, every=last)
+    state = initial_state(NETWORK, START, lr=0.1, stride=last, steps=last, every=last)
     state.best_loss[:3], state.mark[:3], state.waited[:] = -1, -1, last - 1  # three that are not better
     given, tests = (points(Rows(*part), 1, NETWORK, START) for part in (TRAINING, TESTS))
     looks = Validation(*TESTS, every=last, patience=last)
@@ -190,8 +191,10 @@ def test_whole_numbers_beyond_those_of_float32(engine):
     assert (state.theta == before).all(0).tolist() == [True] * 3 + [False] * 18
 
 
-def test_no_room_for_the_looks_is_an_error(engine):
-    state = begin(NETWORK, START, stride=1, steps=8)
+@pytest.mark.parametrize(("steps", "looks"), [(8, 2), (9, 0)])
+def test_no_room_for_the_losses_is_an_error(engine, steps, looks):
+    state = initial_state(NETWORK, START, stride=1, steps=8)
     given, tests = (points(Rows(*part), 1, NETWORK, START) for part in (TRAINING, TESTS))
-    with pytest.raises(ValueError, match=r"room for 8 steps and 0 looks .* these are 8 and 2"):
-        ENGINES[engine]([(state, Steps(0, np.ones(8), given, tests, Validation(*TESTS, every=4)))])
+    validation = Validation(*TESTS, every=4) if looks else None
+    with pytest.raises(ValueError, match=rf"room for 8 steps and 0 looks .* these are {steps} and {looks}"):
+        ENGINES[engine]([(state, Steps(0, np.ones(steps), given, tests, validation))])

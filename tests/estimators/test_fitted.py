@@ -14,7 +14,7 @@ from plunit.ensemble.mlp import PIECEWISE
 from plunit.functional import formula
 from plunit.pieces import load, load_json
 from plunit.sklearn import PLURegressor
-from plunit.sklearn.base import _best_shape
+from plunit.sklearn.network_estimator import _best_shape
 
 RNG = np.random.default_rng(0)
 X = RNG.normal([3, -200, 0.01], [1, 50, 0.001], (150, 3))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plunit.ensemble.arrays import Scale
-from plunit.sklearn.folds import box, merged, ready, split
+from plunit.sklearn.folds import box, make_rows, merge, split
 
 RNG = np.random.default_rng(0)
 
@@ -40,7 +40,7 @@ def test_equal_rows_are_merged_whatever_their_order():
     x, y = np.array([[1.0], [0.0], [1.0], [1.0], [1.0]]), np.array([[2.0], [2.0], [2.0], [3.0], [2.0]])
     weight = np.array([0.1, 1.0, 0.2, 5.0, 0.7])
     order = [4, 3, 2, 1, 0]
-    one, other = merged(x, y, weight), merged(x[order], y[order], weight[order])
+    one, other = merge(x, y, weight), merge(x[order], y[order], weight[order])
     assert [part.tolist() for part in one[:2]] == [[[0.0], [1.0], [1.0]], [[2.0], [2.0], [3.0]]]
     np.testing.assert_allclose(one[2], [1, 1, 5])
     assert [part.tobytes() for part in one] == [part.tobytes() for part in other]
@@ -51,14 +51,14 @@ def test_sums_of_weights_do_not_depend_on_the_order():
     weights = RNG.random((50, 7))
     assert any(sum(row) != sum(row[::-1]) for row in weights.tolist())
     for row in weights:
-        sums = {merged(np.zeros((7, 1)), np.zeros((7, 1)), RNG.permutation(row))[2][0] for _ in range(20)}
+        sums = {merge(np.zeros((7, 1)), np.zeros((7, 1)), RNG.permutation(row))[2][0] for _ in range(20)}
         assert len(sums) == 1
 
 
 def test_large_tables_are_not_merged(monkeypatch):
     monkeypatch.setattr("plunit.sklearn.folds.MERGED", 3)
-    assert len(merged(np.zeros((4, 1)), np.zeros((4, 1)), np.ones(4))[0]) == 4
-    assert len(merged(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(3))[0]) == 1
+    assert len(merge(np.zeros((4, 1)), np.zeros((4, 1)), np.ones(4))[0]) == 4
+    assert len(merge(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(3))[0]) == 1
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_classes_are_kept_in_proportion_and_all_are_trained_on(seed):
 
 def test_weights_have_mean_1():
     weight, zeros = np.array([2.0, 10.0, 1.0, 3.0]), np.zeros((4, 1))
-    rows, validation = ready(zeros, zeros, weight, 2, [0], 64, {"every": 5})
+    rows, validation = make_rows(zeros, zeros, weight, 2, [0], 64, {"every": 5})
     assert (rows.weight.tolist(), validation.weight.tolist()) == ([0.5, 1.5], [1 / 3, 5 / 3])
     assert (rows.batch, validation.every) == (0, 5)
-    rows, _ = ready(zeros, zeros, np.full(4, 7.0), 2, [0], 1, {})
+    rows, _ = make_rows(zeros, zeros, np.full(4, 7.0), 2, [0], 1, {})
     assert (rows.weight, rows.batch) == (None, 1)
-    rows, _ = ready(zeros, zeros, weight, 2, [0, 1, 0], 64, {})
+    rows, _ = make_rows(zeros, zeros, weight, 2, [0, 1, 0], 64, {})
     assert (rows.weight.mean(), rows.batch, rows.held, rows.firsts) == (1.0, 2, 2, [0, 2, 0])

@@ -3,7 +3,7 @@
 import math
 import os
 import signal
-import time
+import threading
 
 import numpy as np
 import pytest
@@ -29,6 +29,22 @@ FORMS = {
 }
 
 
+HEARD = threading.Event()
+
+
+@pytest.fixture(autouse=True)
+def _interrupts():
+    """As Python does, raise KeyboardInterrupt in the main thread, and say that it is on its way."""
+
+    def hear(*frame):
+        HEARD.set()
+        signal.default_int_handler(*frame)
+
+    before = signal.signal(signal.SIGINT, hear)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def pressing(kind, when, times=1):
     """Return an estimator of a kind whose user presses Ctrl-C, so many times, once `when(done, best)`."""
 
@@ -39,8 +55,9 @@ def pressing(kind, when, times=1):
             def press(done, best):
                 if when(done, best) and Pressed.pressed < times:
                     Pressed.pressed += 1
+                    HEARD.clear()
                     os.kill(os.getpid(), signal.SIGINT)
-                    time.sleep(0.05)  # a density trains in other threads; the main one hears it
+                    HEARD.wait(60)  # a density trains in other threads; the main one hears it
 
             return press
 

@@ -1,87 +1,43 @@
-"""Between Python and the compiled programs: structs of one layout, arrays that pointers fit, and a lack of memory."""
+"""Between Python and the compiled programs: structs, arrays that pointers fit, and a lack of memory."""
 
 import ctypes
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from plunit.ensemble import MLP
-from plunit.programs import compiling, interface, loading
-from plunit.programs.interface import STRUCTS, address, difference, struct
+from plunit.programs import compiling, interface
+from plunit.programs.interface import Struct, address
 
-NETWORK = MLP((1, 3, 1))
-ALL = [(program, one.__name__) for program, structs in STRUCTS.items() for one in structs]
-X = np.linspace(-1, 1, 9, dtype=np.float32)[:, None]
-
-
-OTHERS = {"int64_t": "uint64_t", "const float*": "double*"}  # numbers of the same size, and pointers to others
-CHANGES = {
-    "shifted": lambda kinds: [("added", "int64_t"), *kinds],
-    "longer": lambda kinds: [*kinds, ("added", "int64_t")],
-    "shorter": lambda kinds: kinds[:-1],
-    "swapped": lambda kinds: [kinds[-1], *kinds[1:-1], kinds[0]],
-    "retyped": lambda kinds: [(name, OTHERS.get(kind, kind)) for name, kind in kinds],
+STRUCTS = {
+    "train": ("Source", "RowSources", "Task", "Evaluation", "Squares"),
+    "chain": ("SampleArrays", "ChainTask"),
+    "prove": ("ProofTask", "ProofNodes", "SignTask"),
 }
 
 
-@pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize(("program", "name"), ALL)
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_field_at_another_place_is_found(monkeypatch, program, name, change):
-    library, structs = loading.library(program), {one.__name__: one for one in STRUCTS[program]}
-    structs[name] = struct(name, dict(change(list(structs[name].kinds.items()))))
-    monkeypatch.setitem(interface.STRUCTS, program, tuple(structs.values()))
-    assert name in difference(library, program)
-
-
-def test_a_library_without_a_layout_does_not_fit():
-    assert "structs" in difference(ctypes.CDLL(None), "train")
-
-
-@pytest.fixture
-def with_shifted_field(wheel, monkeypatch, tmp_path):
-    """A function: C++ of which a struct of a program has one more field than Python knows."""
-    monkeypatch.setattr(compiling, "FLAGS", ["-O0" if flag == "-O3" else flag for flag in compiling.FLAGS])
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def changed(program):
-        csrc = Path(shutil.copytree(compiling.CSRC, tmp_path / "csrc"))
-        source, line = csrc / f"{program}.cpp", "  FIELD(int64_t, steps)"
-        before, after = source.read_text().split(line)
-        source.write_text(f"{before}  FIELD(int64_t, added) {line}{after}")
-        monkeypatch.setattr(compiling, "CSRC", csrc)
-
-    return changed
+def test_every_struct_of_the_programs_is_compared():
+    classes = {name for name, one in vars(interface).items() if isinstance(one, type) and issubclass(one, Struct)}
+    assert classes - {"Struct"} == {name for names in STRUCTS.values() for name in names}
 
 
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize(("program", "name"), [("train", "Task"), ("chain", "ChainTask")])
-def test_a_library_of_the_cache_with_a_shifted_field_is_not_used(with_shifted_field, program, name):
-    with_shifted_field(program)
-    for _ in range(2):  # compiled, and from the cache
-        with pytest.raises(compiling.CannotCompile, match=rf"{name}\.added"):
-            loading.compile_program(("-march=native",), program)
-
-
-@pytest.mark.skipif(not compiling.levels(), reason="wheels have no libraries for this processor")
-@pytest.mark.usefixtures("compiler")
-def test_a_library_of_a_wheel_with_a_shifted_field_is_not_used(with_shifted_field, wheel, monkeypatch):
-    with_shifted_field("train")
-    with tempfile.TemporaryDirectory() as scratch:
-        content = compiling.compiled(compiling.find_compiler(), scratch, compiling.source("train"))
-    wheel.mkdir()
-    for level in compiling.levels().values():
-        (wheel / compiling.file_name(level)).write_bytes(content)
-    (wheel / compiling.SOURCES).write_text(compiling.source_hash())
-    assert loading.packaged() is None
-    monkeypatch.setattr(loading, "difference", lambda *_: "")
-    assert loading.packaged() is not None  # nothing else is wrong with it
+@pytest.mark.parametrize("program", compiling.PROGRAMS)
+def test_fields_are_where_the_compiler_has_them(program, tmp_path):
+    lines = ["#include <cstddef>", f'#include "{compiling.source(program)}"']
+    for name in STRUCTS[program]:
+        one = getattr(interface, name)
+        lines.append(f'static_assert(sizeof({name}) == {ctypes.sizeof(one)}, "{name}");')
+        for field in one.kinds:
+            place = getattr(one, field)
+            lines.append(f'static_assert(offsetof({name}, {field}) == {place.offset}, "{name}.{field}");')
+            lines.append(f'static_assert(sizeof({name}::{field}) == {place.size}, "{name}.{field}");')
+    (tmp_path / "layout.cpp").write_text("\n".join(lines))
+    command = [*compiling.find_compiler(), "-std=c++17", "-fsyntax-only", str(tmp_path / "layout.cpp")]
+    assert compiling.output(command) == b""
 
 
 ARRAY = np.zeros((3, 4), np.float32)
@@ -127,12 +83,13 @@ def test_the_address_is_that_of_the_first_number(kind, right, strided):
 HUGE = """
 import ctypes, dataclasses, threading
 import numpy as np
-from plunit.densities import Architecture, Sample, start, native_chain as chains
-from plunit.densities.chain_state import MemberSteps, begin as begin_member
+from plunit.densities import Architecture, Sample, start, chain as chains
+from plunit.densities.chain import MemberSteps, initial_member
 from plunit.ensemble import MLP, Rows, initial, native_steps as native
-from plunit.programs.loading import library
-from plunit.programs.interface import Evaluation, called
-from plunit.ensemble.runs import Steps, begin, points
+from plunit.programs.libraries import library
+from plunit.programs.interface import Evaluation, call_program
+from plunit.ensemble.training_data import points
+from plunit.ensemble.training_state import Steps, initial_state
 
 small, huge = MLP((1, 3, 1)), MLP((1, 2**25, 2**25, 1))
 theta = initial(small, [np.random.default_rng(seed) for seed in range(64)])
@@ -144,11 +101,11 @@ def values():
 
 def outputs():
     task = Evaluation(members=0, depth=1, widths=np.array([2**50, 1]), activation=b"plu", rows=0)
-    called(library().plunit_outputs, ctypes.byref(task))
+    call_program(library().plunit_outputs, ctypes.byref(task))
 
 def train(threads=1):
     native.processors = lambda: threads
-    state = begin(small, theta, steps=1)
+    state = initial_state(small, theta, steps=1)
     steps = Steps(0, np.ones(1), points(Rows(x, x), 1, small, theta))
     shape = {name: np.ones((2, 64), np.float32) for name in ("alpha", "c")}
     native.advance([(dataclasses.replace(state, network=huge, **shape), steps)])
@@ -158,7 +115,7 @@ def train_on_threads():
 
 def chain():
     form = Architecture(2, 2, "plu")
-    member = begin_member(start(form, np.random.default_rng(0)), 0, 1)
+    member = initial_member(start(form, np.random.default_rng(0)), 0, 1)
     before = member.theta.copy()
     try:
         chains.advance([member], MemberSteps(np.ones(1), Sample(np.ones((9, 2), np.float32)), batch=2**59))

@@ -10,7 +10,7 @@ import pytest
 
 from plunit.densities import Architecture, Sample, search
 from plunit.ensemble import engine
-from plunit.programs import compiling, loading
+from plunit.programs import compiling, libraries
 
 HERE = compiling.levels()
 CPUINFO = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
@@ -41,13 +41,13 @@ def pack(folder, levels, content, program="train"):
 @pytest.fixture
 def compiled_here(monkeypatch):
     """Instead of compiling, give a name."""
-    monkeypatch.setattr(loading, "compile_program", lambda *_: type("Compiled", (), {"_name": "/cache/train.so"}))
+    monkeypatch.setattr(libraries, "compile_program", lambda *_: type("Compiled", (), {"_name": "/cache/train.so"}))
 
 
 @pytest.fixture(scope="module")
 def program(compiler):
     """The content of the compiled program, which runs on this processor."""
-    return Path(loading.compile_program(("-march=native",))._name).read_bytes()
+    return Path(libraries.compile_program(("-march=native",))._name).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -65,15 +65,14 @@ def program(compiler):
 @pytest.mark.usefixtures("compiled_here")
 def test_the_processor_chooses_the_library(wheel, monkeypatch, machine, level, origin):
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    monkeypatch.setattr(loading.ctypes, "CDLL", Loaded)
-    monkeypatch.setattr(loading, "difference", lambda *_: "")
+    monkeypatch.setattr(libraries.ctypes, "CDLL", Loaded)
     pack(wheel, compiling.levels(), b"")
     (wheel / "level").write_text(str(level))
-    assert loading.origin() == origin
+    assert libraries.origin() == origin
     if level == 4:  # a wheel without the library of this level is no wheel
         (wheel / "train-x86-64-v4.so").unlink()
-        loading.library.cache_clear()
-        assert loading.origin() == "compiled here"
+        libraries.library.cache_clear()
+        assert libraries.origin() == "compiled here"
 
 
 @pytest.mark.skipif(not FLAGS, reason="the features of the processor are not in /proc/cpuinfo")
@@ -82,7 +81,7 @@ def test_the_level_is_the_one_that_the_system_states():
     third = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
     fourth = third | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
     expected = 4 if fourth <= FLAGS else 3 if third <= FLAGS else 1
-    assert loading.library().plunit_level() == expected
+    assert libraries.library().plunit_level() == expected
 
 
 @known
@@ -91,16 +90,16 @@ def test_the_libraries_of_the_wheel_train_without_a_compiler(wheel, monkeypatch,
     x = np.random.default_rng(0).standard_normal((100, 2))
     options = {"starts": 1, "steps": 20, "engine": "native"}
     here = search([Architecture(2, 3)], Sample(x), Sample(x), **options)[0]
-    chain = Path(loading.compile_program(("-march=native",), "chain")._name).read_bytes()
+    chain = Path(libraries.compile_program(("-march=native",), "chain")._name).read_bytes()
     pack(wheel, HERE, program)
-    loading.library.cache_clear()
-    assert Path(loading.library("chain")._name).parent != wheel
+    libraries.library.cache_clear()
+    assert Path(libraries.library("chain")._name).parent != wheel
     pack(wheel, HERE, chain, "chain")
-    loading.library.cache_clear()
+    libraries.library.cache_clear()
     monkeypatch.setenv("CXX", "false")
     assert engine() == "native"
-    assert loading.origin() in {f"packaged {level}" for level in HERE.values()}
-    assert Path(loading.library("chain")._name).parent == wheel
+    assert libraries.origin() in {f"packaged {level}" for level in HERE.values()}
+    assert Path(libraries.library("chain")._name).parent == wheel
     assert np.array_equal(search([Architecture(2, 3)], Sample(x), Sample(x), **options)[0].theta, here.theta)
 
 
@@ -135,7 +134,7 @@ BASE = compiling.file_name(HERE.get(1, ""))
 def test_without_a_library_that_fits_the_program_is_compiled(wheel, program, damage):
     pack(wheel, HERE, program)
     damage(wheel)  # before anything is loaded: the system knows a loaded library by its path
-    assert loading.origin() == "compiled here"
+    assert libraries.origin() == "compiled here"
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors have fused multiply-add")
@@ -143,12 +142,12 @@ def test_without_a_library_that_fits_the_program_is_compiled(wheel, program, dam
 @pytest.mark.parametrize(("level", "fused"), [("x86-64", False), ("x86-64-v3", True)])
 def test_only_the_least_level_rounds_twice(wheel, monkeypatch, level, fused):
     monkeypatch.setattr(compiling, "FLAGS", ["-O0" if flag == "-O3" else flag for flag in compiling.FLAGS])
-    program = loading.compile_program((f"-march={level}",))
-    monkeypatch.setattr(loading, "compile_program", lambda target, name: program)
-    assert loading.is_fused() == fused
+    program = libraries.compile_program((f"-march={level}",))
+    monkeypatch.setattr(libraries, "compile_program", lambda target, name: program)
+    assert libraries.is_fused() == fused
 
 
 def test_without_a_program_results_of_other_machines_are_read_as_they_are(wheel, monkeypatch):
     """No program rounds here; those that do have fused multiply-add as a rule."""
     monkeypatch.setenv("CXX", "false")
-    assert loading.is_fused()
+    assert libraries.is_fused()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plunit.programs import loading
+from plunit.programs import libraries
 
 COMPILER = shutil.which(os.environ.get("CXX", "c++"))
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="no C++ compiler")
@@ -30,7 +30,7 @@ needs_fma = pytest.mark.skipif("fma" not in _PROCESSOR.split(), reason="needs an
 @functools.cache
 def narrow_program(target, program):
     """Return a compiled program of plunit for one of the targets."""
-    return loading.compile_program(target, program)
+    return libraries.compile_program(target, program)
 
 
 PROGRAM = """

@@ -1,6 +1,6 @@
 """The binary of the native op: how it is built, which one is loaded, and the notice where there is none.
 
-tests/programs/test_loading.py has what the compiler can do wrong: it is called there as it is called here. `make dist`
+tests/programs/test_libraries.py has what the compiler can do wrong: it is called there as here. `make dist`
 compiles the op.
 """
 

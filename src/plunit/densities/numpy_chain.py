@@ -1,6 +1,6 @@
-"""Training steps of a density network in NumPy: the readable statement of what `native_chain` computes.
+"""Training steps of a density network in NumPy: the readable statement of what `chain.advance` computes.
 
-A step is Adam's (Kingma and Ba, 2015). The boundary term takes the density at a kink from the k-th nearest sample
+A step is Adam's (`plunit.ensemble.adam`). The boundary term takes the density at a kink from the k-th nearest sample
 (Loftsgaarden and Quesenberry, 1965); docs/glossary.md.
 """
 
@@ -11,23 +11,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from plunit import learned
-from plunit.densities.chain_state import Member, MemberSteps, Sample, check_room, nearest, shares
+from plunit.densities.chain import Member, MemberSteps, Sample, check_looks, mean_loss, nearest, shares
 from plunit.densities.density_network import DensityNetwork
+from plunit.ensemble.adam import adam_step, corrections, judge_losses
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.runs import Rows
+from plunit.ensemble.training_data import Rows
 
 REFRESH = 8  # steps between two estimates of the density at kinks
 
 
-def advance(members: Sequence[Member], steps: MemberSteps) -> None:
-    """Take the steps of Adam for all members, in place."""
+def advance(members: Sequence[Member], steps: MemberSteps, threads: int | None = None) -> None:
+    """Take the steps of Adam for all members, in place, one after the other; `threads` is not used."""
     for member in members:
         with np.errstate(all="ignore"):  # members that diverge
-            _run(member, steps)
+            _advance_member(member, steps)
 
 
-def _run(member: Member, steps: MemberSteps) -> None:
-    check_room(member, steps)
+def _advance_member(member: Member, steps: MemberSteps) -> None:
+    check_looks(member, steps)
     rho, share = np.broadcast_to(steps.rho, steps.rate.shape), shares(member.steps, steps.count)
     drawn = Rows(steps.training.x, None, batch=steps.batch, seeds=[member.seed])
     for step in range(steps.count):
@@ -113,27 +114,18 @@ def _shape(network: DensityNetwork, block: int, sums: dict[str, Array], found: d
 
 
 def _adam(member: Member, gradient: Array, rate: float, share: float) -> None:
-    dtype, t = member.theta.dtype.type, member.steps + 1
-    member.mean += (gradient - member.mean) * dtype(0.1)
-    member.square += (gradient**2 - member.square) * dtype(0.001)
-    root = np.sqrt(member.square / dtype(1 - 0.999**t)) + dtype(1e-8)
-    member.theta -= member.mean / root * dtype(rate / (1 - 0.9**t))
+    dtype = member.theta.dtype.type
+    divisor, root = corrections(member.steps + 1)
+    member.theta -= adam_step(gradient, member.mean, member.square, dtype(rate / divisor), root)
     member.average += (member.theta - member.average) * dtype(share)
-
-
-def mean_loss(network: DensityNetwork, sample: Sample) -> float:
-    """Return the mean of weight times (|z|^2 / 2 - log|det dz/dx|)."""
-    z, log_det = network.forward(sample.x.T)
-    return float(np.average(0.5 * (z**2).sum(0) - log_det, weights=sample.weight))
 
 
 def _validate(member: Member, loss: float, steps: MemberSteps) -> None:
     """Note the loss of the running mean, in the dtype of the parameters."""
     loss = float(member.theta.dtype.type(loss))
     member.looks[member.steps // steps.every - 1] = loss
-    if loss < member.loss:
+    better, progress, waited = judge_losses(loss, member.loss, member.mark, member.waited)
+    if better:
         member.best[...] = member.average
         member.loss, member.best_step = loss, member.steps
-    progress = loss < member.mark
-    member.mark = loss if progress else member.mark
-    member.waited = 0 if progress else member.waited + 1
+    member.mark, member.waited = loss if progress else member.mark, int(waited)

@@ -11,16 +11,17 @@ import numpy as np
 
 from plunit.base.progress import Progress, interruption
 from plunit.base.ranges import as_count
-from plunit.densities import native_chain, numpy_chain
-from plunit.densities.chain_state import Member, MemberSteps, Sample, begin, check_spread, checked
+from plunit.densities import chain, numpy_chain
+from plunit.densities.chain import Member, MemberSteps, Sample, check_spread, initial_member, mean_loss, prepare
 from plunit.densities.density_network import Architecture, start
+from plunit.ensemble.adam import half_cosine
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import halve
-from plunit.programs.loading import choose_engine
+from plunit.ensemble.halving import estimate_work, halve
+from plunit.programs.libraries import choose_engine
 
-Advance = Callable[[Sequence[Member], MemberSteps], None]
+Advance = Callable[[Sequence[Member], MemberSteps, int | None], None]
 
-ENGINES: dict[str, Advance] = {"native": native_chain.advance, "numpy": numpy_chain.advance}
+ENGINES: dict[str, Advance] = {"native": chain.advance, "numpy": numpy_chain.advance}
 
 SHARPENED = 0.9  # with `anneal`, the corners are gone after this part of the steps
 
@@ -44,6 +45,7 @@ def search(
     every: int = 0,
     patience: float = math.inf,
     engine: str | None = None,
+    threads: int | None = None,
     progress: Progress = lambda done, best: None,
 ) -> list[Member]:
     """Train `starts` members of each architecture, and return all of them, the best first.
@@ -63,6 +65,7 @@ def search(
         patience: a member stops after this number of looks without a better one. Looks while corners are rounded by
             `anneal` do not count.
         engine: "native" or "numpy"; by default native where possible.
+        threads: the number of threads that share the members; by default one for each processor.
         progress: called now and then with the part of the work that is done and the least loss so far. If it returns
             true, the search ends with what it has found, after the first look at the earliest. So it does, with a
             warning, at Ctrl-C; before the first look Ctrl-C raises KeyboardInterrupt.
@@ -78,11 +81,11 @@ def search(
         as_count(name, value, 1)
     _check(architectures, anneal, lr, patience)
     n = architectures[0].features
-    given, decide = checked(training, n, "training"), checked(validation, n, "validation")
+    given, decide = prepare(training, n, "training"), prepare(validation, n, "validation")
     check_spread(given)
     every = as_count("every", every) or max(1, steps // 100)
     plan = MemberSteps(
-        rate=lr * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps)),
+        rate=lr * half_cosine(steps),
         training=given,
         batch=min(batch, len(given.x)),
         rho=roundings(steps) if anneal else np.zeros(steps),
@@ -93,11 +96,12 @@ def search(
     members = []
     for j, i in np.ndindex(len(architectures), starts):
         form, rng = architectures[j], np.random.default_rng([seed, j, i])
-        members.append(begin(start(form, rng), int(rng.integers(2**63)), steps // every))
-    race = _DensityRace(tuple(members), plan, ENGINES[choose_engine(engine, "chain")])
-    race, interrupted = halve(race, steps, every, keep, progress, [race.sharp])
+        members.append(initial_member(start(form, rng), int(rng.integers(2**63)), steps // every))
+    race = _DensityRace(tuple(members), plan, ENGINES[choose_engine(engine, "chain")], threads)
+    work = estimate_work(race.sizes(), steps, keep)
+    race, interrupted = halve(race, steps, every, keep, work, progress, [race.sharp])
     # a member without a look, because it diverged, or because there was none, has the loss of its running mean
-    found = [_renewed(one, decide) if one.best_step == 0 else one for one in race.ended]
+    found = [_renew(one, decide) if one.best_step == 0 else one for one in race.ended]
     found.sort(key=lambda one: one.loss)
     progress(1.0, found[0].loss)
     if interrupted:
@@ -119,7 +123,8 @@ class _DensityRace:
 
     members: tuple[Member, ...]
     plan: MemberSteps
-    advance: Advance
+    engine: Advance
+    threads: int | None
     ended: tuple[Member, ...] = ()
     step: int = 0
 
@@ -137,29 +142,29 @@ class _DensityRace:
     def least(self) -> float:
         return min(one.loss for one in (*self.members, *self.ended))
 
-    def advanced(self, last: int) -> _DensityRace:
+    def advance(self, last: int) -> _DensityRace:
         members, part = tuple(one.copy() for one in self.members), slice(self.step, last)
         # while corners shrink, each look is at another function: none of them says that a member is at its end
         patience = math.inf if self.step < self.sharp else self.plan.patience
         plan = replace(self.plan, rate=self.plan.rate[part], rho=self.plan.rho[part], patience=patience)
-        self.advance(members, plan)
+        self.engine(members, plan, self.threads)
         if last == self.sharp:
-            members = tuple(_renewed(one, plan.tests) for one in members)
+            members = tuple(_renew(one, plan.tests) for one in members)
         return replace(self, members=members, step=last)
 
-    def without(self, worse: Array) -> _DensityRace:
+    def drop(self, worse: Array) -> _DensityRace:
         ended = [one for one, out in zip(self.members, worse, strict=True) if out]
         if self.step < self.sharp:
-            ended = [_renewed(one, self.plan.tests) for one in ended]
+            ended = [_renew(one, self.plan.tests) for one in ended]
         kept = tuple(one for one, out in zip(self.members, worse, strict=True) if not out)
         return replace(self, members=kept, ended=(*self.ended, *ended))
 
 
-def _renewed(member: Member, validation: Sample | None) -> Member:
+def _renew(member: Member, validation: Sample | None) -> Member:
     """Return a member whose records begin with its running mean, without rounded corners: another network and loss."""
     found = replace(member, best=member.average.copy(), best_step=member.steps, mark=math.inf, waited=0)
     with np.errstate(all="ignore"):  # members that diverge
-        loss = numpy_chain.mean_loss(found.network(), validation) if validation else math.inf
+        loss = mean_loss(found.network(), validation) if validation else math.inf
     return replace(found, loss=float(found.theta.dtype.type(loss)) if math.isfinite(loss) else math.inf)
 
 

@@ -1,17 +1,19 @@
 """Many small networks trained as one: members on the last axis, each with its own start, data, alpha and c.
 
-NumPy arrays enter and leave. Start with `training.py`, which has `train`; `runs.py` has what a run of it is given and
-carries. `halving.py` has `search`, behind every estimator: it goes on with the better half of many starts and finishes
-the best by `levenberg_marquardt.py`. `nonlinearities.py` has activations and losses; a new one follows `Nonlinearity`.
-`native_steps.py` calls the compiled program, and `numpy_steps.py` states the same steps in NumPy.
+NumPy arrays enter and leave. Start with `training.py`, which has `train`. `training_data.py` has the data of a run,
+and `training_state.py` the state that it carries from step to step. A step is Adam's (`adam.py`): `native_steps.py`
+calls the compiled program, and `numpy_steps.py` states the same in NumPy. `halving.py` has `search_networks`, which
+every estimator uses: it continues with the better half of many starts and finishes the best by
+`levenberg_marquardt.py`. `nonlinearities.py` has activations and losses; a new one follows `Nonlinearity`. `mlp.py` is
+the network, and `outputs.py` evaluates it in float64.
 """
 
 from plunit.ensemble.levenberg_marquardt import finish_members
 from plunit.ensemble.mlp import MLP, forward, initial, preactivations
 from plunit.ensemble.nonlinearities import ACTIVATIONS, LOSSES
-from plunit.ensemble.runs import Rows, Validation
 from plunit.ensemble.training import ENGINES, Trained, engine, train
-from plunit.programs.loading import why_not_native
+from plunit.ensemble.training_data import Rows, Validation
+from plunit.programs.libraries import why_not_native
 
 __all__ = [
     "ACTIVATIONS",

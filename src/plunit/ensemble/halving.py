@@ -1,8 +1,8 @@
 """The best of many starts and shapes: train all for a while, go on with the better half, and so on.
 
 This is successive halving (Jamieson and Talwalkar, 2016; docs/glossary.md). `halve` is the algorithm, for anything
-that is a `Race`: networks here (`search`), densities in `plunit.densities.searching`. The best networks get the
-second-order finish of `levenberg_marquardt`, where the validation rows say that it pays.
+that is a `Race`: networks here (`search_networks`), densities in `plunit.densities.searching`. The best networks get
+the second-order finish of `levenberg_marquardt`, where the validation rows say that it pays.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from plunit.base.progress import Pace, Progress, TwoParts, interruption, part_of
+from plunit.ensemble.adam import half_cosine
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.levenberg_marquardt import DAMPING, Finish, finish_members
+from plunit.ensemble.levenberg_marquardt import DAMPING, Finish, affordable_steps, finish_members, square_losses
 from plunit.ensemble.mlp import MLP, initial
-from plunit.ensemble.runs import Engine, Rows, State, StepData, Steps, Validation, begin, held_points, points
 from plunit.ensemble.training import ENGINES
-from plunit.programs.loading import choose_engine
+from plunit.ensemble.training_data import Rows, StepData, Validation, held_points, points
+from plunit.ensemble.training_state import Engine, State, Steps, initial_state
+from plunit.programs.libraries import choose_engine
 
 LAST = 0.3  # the last layer starts smaller than the others by this factor: near the mean of the targets
 
 RUNGS = (0.125, 0.25, 0.5, 1.0)
 """After these parts of the steps the worse half of the members ends; after the last all do."""
 
-MOST = 100
+MOST_FINISH = 100
 """The maximum number of steps of a finish "auto"; more give little."""
 
 PROBE, PROBED = 8, 2
@@ -46,7 +48,7 @@ _SHARE = 5.5  # numbers of J^T J that take 1.9 times as long as one number of Ad
 class Race(Protocol):
     """Members in training, and those that have ended.
 
-    `advanced` and `without` return another race and leave this one as it is, so that Ctrl-C, which Python may raise
+    `advance` and `drop` return another race and leave this one as it is, so that Ctrl-C, which Python may raise
     anywhere inside of them, finds all members after the same step.
     """
 
@@ -63,10 +65,10 @@ class Race(Protocol):
     def least(self) -> float:
         """Return the least validation loss of all members; infinite before the first look."""
 
-    def advanced(self: Racing, last: int) -> Racing:
+    def advance(self: Racing, last: int) -> Racing:
         """Return the race after `last` steps."""
 
-    def without(self: Racing, worse: Array) -> Racing:
+    def drop(self: Racing, worse: Array) -> Racing:
         """Return the race after the end of those members in training for which `worse` is true."""
 
 
@@ -74,7 +76,7 @@ Racing = TypeVar("Racing", bound=Race)
 
 
 def halve(
-    race: Racing, steps: int, every: int, keep: int, progress: Progress, marks: Sequence[int] = ()
+    race: Racing, steps: int, every: int, keep: int, work: float, progress: Progress, marks: Sequence[int] = ()
 ) -> tuple[Racing, bool]:
     """Train all members and end the worse half at each rung; return the race at its end, and whether it was Ctrl-C.
 
@@ -83,32 +85,33 @@ def halve(
         steps: for the members that are trained to the end.
         every: steps from one look at the validation rows to the next; rungs are at looks.
         keep: the least number of members that are trained to the end.
-        progress: see `search`. Before the first look, when nothing is known, training goes on.
+        work: what `estimate_work` returns.
+        progress: see `search_networks`. Before the first look, when nothing is known, training goes on.
         marks: steps at which the race must pause.
 
     Before a validation loss is known Ctrl-C raises KeyboardInterrupt.
     """
     rungs = [min(steps, math.ceil(part * steps / every) * every) for part in RUNGS]
-    work, done, pace, interrupted = _work(race.sizes(), steps, keep), 0.0, Pace(), False
+    done, pace, interrupted = 0.0, Pace(), False
     try:
         while race.sizes() and race.step < steps:
             first, size = race.step, sum(race.sizes())
-            race = race.advanced(pace.next(first, min(mark for mark in (*rungs, *marks) if mark > first)))
+            race = race.advance(pace.next(first, min(mark for mark in (*rungs, *marks) if mark > first)))
             done += (race.step - first) * size
             least = race.least()
             if progress(min(done / work, 0.99), least) and (race.step >= every or math.isfinite(least)):
                 break
             if race.step in rungs[:-1]:
-                race = race.without(_worse(race.standings(), keep))
+                race = race.drop(_worse(race.standings(), keep))
     except KeyboardInterrupt:
         if not math.isfinite(race.least()):
             raise
         interrupted = True
-    return race.without(np.ones(len(race.sizes()), dtype=bool)), interrupted
+    return race.drop(np.ones(len(race.sizes()), dtype=bool)), interrupted
 
 
-def _work(sizes: Sequence[int], steps: int, keep: int) -> float:
-    """Estimate the steps of all rungs, times the parameters of their members; shapes are taken to end alike."""
+def estimate_work(sizes: Sequence[int], steps: int, keep: int) -> float:
+    """Return the steps of all rungs, times the parameters of their members, as if all shapes ended alike."""
     members, total, previous = len(sizes), 0.0, 0.0
     for part in RUNGS:
         total += members / len(sizes) * (part - previous)
@@ -153,7 +156,7 @@ class Candidate:
     first_held: int = 0  # where the rows begin that were held from it
 
 
-def search(
+def search_networks(
     networks: Sequence[MLP],
     rows: Rows,
     validation: Validation,
@@ -198,12 +201,13 @@ def search(
     name = choose_engine(engine)
     advance = ENGINES[name]
     options |= {"alpha": alpha, "c": c, "steps": steps, "every": validation.every}
-    states = tuple(_begin(network, [seed, j], starts, rows.firsts, **options) for j, network in enumerate(networks))
-    schedule = 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
-    race = _NetworkRace(states, rows, validation, schedule, advance)
+    states = tuple(
+        _start_members(network, [seed, j], starts, rows.firsts, **options) for j, network in enumerate(networks)
+    )
+    race = _NetworkRace(rows, validation, half_cosine(steps), advance).train(states)
     parts = TwoParts(progress, 0.5 if finish else 1.0)
-    work = _work(race.sizes(), steps, keep)
-    race, stopped = halve(race, steps, validation.every, keep, parts.first)
+    work = estimate_work(race.sizes(), steps, keep)
+    race, stopped = halve(race, steps, validation.every, keep, work, parts.first)
     found, pressed = list(race.ended), [True] * stopped
     if finish and not (stopped or parts.asked):
         shape = {"alpha": alpha, "c": c, "engine": name, "interrupted": lambda: pressed.append(True)}
@@ -223,12 +227,13 @@ class _Starts(State):
     seeds: Array  # of the draws, [S]
     firsts: Array  # of the rows that are held, [S]
 
-    def data(self, rows: Rows, validation: Validation) -> tuple[Rows, StepData]:
+    def points(self, rows: Rows, validation: Validation) -> tuple[StepData, StepData]:
         """Return the table with the draws of these members, and the points that they are validated on."""
         drawn = replace(rows, seeds=self.seeds.tolist(), firsts=self.firsts.tolist())
+        given = points(drawn, 1, self.network, self.theta)
         if rows.held:
-            return drawn, held_points(drawn, self.theta)
-        return drawn, points(validation.rows(), 1, self.network, self.theta)
+            return given, held_points(drawn, self.theta)
+        return given, points(validation.rows(), 1, self.network, self.theta)
 
     def candidate(self, i: int, step: int, validation: Validation) -> Candidate:
         """Return what member i has found by this step."""
@@ -252,11 +257,12 @@ class _Starts(State):
 class _NetworkRace:
     """The `Race` of networks; at a rung members out of patience end, too."""
 
-    states: tuple[_Starts, ...]
     rows: Rows
     validation: Validation
     schedule: Array
-    advance: Engine
+    engine: Engine
+    states: tuple[_Starts, ...] = ()
+    given: tuple[tuple[StepData, StepData], ...] = ()  # training and validation points of each state
     ended: tuple[Candidate, ...] = ()
     step: int = 0
 
@@ -270,17 +276,19 @@ class _NetworkRace:
     def least(self) -> float:
         return min([float(state.best_loss.min()) for state in self.states] + [one.loss for one in self.ended])
 
-    def advanced(self, last: int) -> _NetworkRace:
+    def train(self, states: Sequence[_Starts]) -> _NetworkRace:
+        """Return the race with these members in training."""
+        given = tuple(state.points(self.rows, self.validation) for state in states)
+        return replace(self, states=tuple(states), given=given)
+
+    def advance(self, last: int) -> _NetworkRace:
         states = tuple(state.select(slice(None)) for state in self.states)
-        self.advance([(state, self._steps(state, last)) for state in states])
+        schedule = self.schedule[self.step : last]
+        steps = [Steps(self.step, schedule, given, tests, self.validation) for given, tests in self.given]
+        self.engine(list(zip(states, steps, strict=True)))
         return replace(self, states=states, step=last)
 
-    def _steps(self, state: _Starts, last: int) -> Steps:
-        drawn, tests = state.data(self.rows, self.validation)
-        given = points(drawn, 1, state.network, state.theta)
-        return Steps(self.step, self.schedule[self.step : last], given, tests, self.validation)
-
-    def without(self, worse: Array) -> _NetworkRace:
+    def drop(self, worse: Array) -> _NetworkRace:
         kept, ended, at = [], list(self.ended), 0
         for state in self.states:
             over = worse[at : at + state.members] | (state.waited >= self.validation.patience)
@@ -288,17 +296,17 @@ class _NetworkRace:
             ended += [state.candidate(i, self.step, self.validation) for i in np.flatnonzero(over).tolist()]
             if not over.all():
                 kept.append(state.select(~over))
-        return replace(self, states=tuple(kept), ended=tuple(ended))
+        return replace(self, ended=tuple(ended)).train(kept)
 
 
-def _begin(network: MLP, seed: Sequence[int], starts: int, firsts: Sequence[int], **options: Any) -> _Starts:
+def _start_members(network: MLP, seed: Sequence[int], starts: int, firsts: Sequence[int], **options: Any) -> _Starts:
     generators = [np.random.default_rng([*seed, i]) for i in range(starts)]
     scales = [1 / math.sqrt(n) for n in network.widths[:-1]]
     scales[-1] *= LAST
     theta = initial(network, generators, scales=scales, alpha=options["alpha"], c=options["c"])
     seeds = np.array([g.integers(2**63) for g in generators], dtype=np.uint64)
     held = np.resize(np.array(firsts or [0], np.int64), starts)
-    return _Starts(**vars(begin(network, theta, **options)), number=np.arange(starts), seeds=seeds, firsts=held)
+    return _Starts(**vars(initial_state(network, theta, **options)), number=np.arange(starts), seeds=seeds, firsts=held)
 
 
 @dataclass(frozen=True)
@@ -307,7 +315,7 @@ class _Finishing:
 
     Attributes:
         steps: of Levenberg and Marquardt, or "auto": as many as take about 1.9 times as long as the search did, at most
-            `MOST`, and none where the best members gain little from the first ones.
+            `MOST_FINISH`, and none where the best members gain little from the first ones.
         count: the number of members of each shape that are finished, as many of each fold.
         work: Adam's steps of all members, times their parameters.
         rows: on which they are finished.
@@ -335,7 +343,7 @@ class _Finishing:
         networks = list(dict.fromkeys(one.network for one in sound))
         for i, network in enumerate(networks):
             some = [one for one in sound if one.network == network][: self.count]
-            after |= zip(map(id, some), self._finished(some, i, len(networks)), strict=False)
+            after |= zip(map(id, some), self._finish(some, i, len(networks)), strict=False)
         return [after.get(id(one), one) for one in found]
 
     def _of_folds(self, found: Sequence[Candidate]) -> list[Candidate]:
@@ -355,35 +363,37 @@ class _Finishing:
             after += part.members([one for one in found if one.first_held == first])
         return after
 
-    def _finished(self, some: list[Candidate], shape: int, shapes: int) -> list[Candidate]:
+    def _finish(self, some: list[Candidate], shape: int, shapes: int) -> list[Candidate]:
         """Return what became of some members of one shape; the first ones go on from where they were tried."""
         if self.steps != "auto":
-            return self._better(some, self._run(some, int(self.steps), progress=part_of(self.progress, shape, shapes)))
-        steps, first, others = min(MOST, self._affordable(some) // shapes), some[:PROBED], some[PROBED:]
+            return self._better(
+                some, self._take_steps(some, int(self.steps), progress=part_of(self.progress, shape, shapes))
+            )
+        steps, first, others = min(MOST_FINISH, self._affordable(some) // shapes), some[:PROBED], some[PROBED:]
         if steps <= PROBE or some[0].loss > PROMISING:
             return []
-        begun = self._run(first, PROBE)
+        begun = self._take_steps(first, PROBE)
         tried = self._better(first, begun)
         if not any(new.loss <= FALL * old.loss for old, new in zip(first, tried, strict=True)):
             return []
         halves = [part_of(self.progress, 2 * shape + k, 2 * shapes) for k in (0, 1)]
-        found = self._better(first, self._run(first, steps - PROBE, begun, progress=halves[0]))
-        return [*found, *(self._better(others, self._run(others, steps, progress=halves[1])) if others else ())]
+        found = self._better(first, self._take_steps(first, steps - PROBE, begun, progress=halves[0]))
+        return [*found, *(self._better(others, self._take_steps(others, steps, progress=halves[1])) if others else ())]
 
     def _affordable(self, some: list[Candidate]) -> int:
-        """Return how many steps of these members are worth the time, by their operations and Adam's."""
-        p, count = some[0].network.parameters, len(self.rows.x)
-        step = p * p * (count * some[0].network.widths[-1] + 3 * p)  # J^T J, and its factor
-        return int(_SHARE * self.work * (self.rows.batch or count) / (step * len(some)))
+        """Return how many steps of these members are worth the time, in proportion to Adam's operations."""
+        rows = len(self.rows.x)
+        operations = _SHARE * self.work * (self.rows.batch or rows)
+        return affordable_steps(some[0].network, rows, len(some), operations)
 
-    def _run(self, some: list[Candidate], steps: int, begun: Finish | None = None, **watch: Any) -> Finish:
+    def _take_steps(self, some: list[Candidate], steps: int, begun: Finish | None = None, **watch: Any) -> Finish:
         start = begun or np.stack([one.theta for one in some], axis=1)
         options = {"steps": 0 if self.pressed else steps, "damping": DAMPING, **self.options, **watch}
         return finish_members(some[0].network, start, self.rows, **options)
 
     def _better(self, some: list[Candidate], now: Finish) -> list[Candidate]:
         """Return the members, or what became of them where the validation loss is lower."""
-        losses = finish_members(some[0].network, now.theta, self.validation.rows(), steps=0, **self.options).loss
+        losses = square_losses(some[0].network, now.theta, self.validation.rows(), **self.options)
         return [
             replace(one, loss=loss, theta=new.copy()) if loss < one.loss else one
             for one, loss, new in zip(some, losses.tolist(), now.theta.T, strict=True)

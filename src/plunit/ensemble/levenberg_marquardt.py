@@ -30,9 +30,10 @@ from plunit.ensemble import numpy_steps
 from plunit.ensemble.arrays import Array, as_array
 from plunit.ensemble.mlp import MLP
 from plunit.ensemble.native_steps import form
-from plunit.ensemble.runs import Data, Rows, State, StepData, begin, check_numbers, points
-from plunit.programs.interface import Squares, called, together
-from plunit.programs.loading import choose_engine, library
+from plunit.ensemble.training_data import Data, Rows, StepData, check_numbers, points
+from plunit.ensemble.training_state import State, initial_state
+from plunit.programs.interface import Squares, call_program, run_on_threads
+from plunit.programs.libraries import choose_engine, library
 
 DAMPING = 1e-3
 """Of the first step of members that Adam has trained."""
@@ -122,7 +123,7 @@ def finish_members(
         )
     earlier = theta if isinstance(theta, Finish) else None
     theta = earlier.theta if earlier else as_array(theta, np.float64, "theta")
-    state = begin(network, theta, steps=0, alpha=alpha, c=c)
+    state = initial_state(network, theta, steps=0, alpha=alpha, c=c)
     whole = Rows(data.x, data.y, data.weight) if isinstance(data, Rows) else data
     given = points(whole, 1, network, state.theta)
     check_numbers(given, "square", table=isinstance(data, Rows))
@@ -146,6 +147,21 @@ def finish_members(
         else:
             interrupted()
         return now
+
+
+def square_losses(network: MLP, theta: Any, data: Data | Rows, **options: Any) -> Array:
+    """Return the mean square error of each member on its points [S], in float64; options as of `finish_members`."""
+    return finish_members(network, theta, data, steps=0, **options).loss
+
+
+def affordable_steps(network: MLP, rows: int, members: int, operations: float) -> int:
+    """Return how many steps of some members take this number of operations: J^T J of all rows, and its factor.
+
+    >>> affordable_steps(MLP((1, 9, 1)), 200, 4, 1e8)
+    112
+    """
+    p = network.parameters
+    return int(operations / (p * p * (rows * network.widths[-1] + 3 * p) * members))
 
 
 def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
@@ -186,10 +202,10 @@ def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
     call = library().plunit_squares, ctypes.byref(task), ctypes.byref(counter)
 
     def work() -> None:
-        known = called(*call)
-        assert known, f"programs/csrc/squares.h lacks {network.activation}"
+        known = call_program(*call)
+        assert known, f"programs/csrc/activations.h lacks {network.activation}"
 
-    together(work, min(processors(), state.members))
+    run_on_threads(work, min(processors(), state.members))
     now.theta = theta.T
 
 
@@ -198,10 +214,10 @@ def _numpy(state: State, given: StepData, now: Finish, steps: int) -> None:
     with np.errstate(all="ignore"):
         for i in range(state.members):
             x, y = (part[..., [i if part.shape[3] > 1 else 0]] for part in (given.x, given.y))
-            _run(state.select([i]), StepData(x, y, given.weight), now, i, steps)
+            _advance_member(state.select([i]), StepData(x, y, given.weight), now, i, steps)
 
 
-def _run(state: State, given: StepData, now: Finish, i: int, steps: int) -> None:
+def _advance_member(state: State, given: StepData, now: Finish, i: int, steps: int) -> None:
     if not now.steps[i]:
         now.loss[i] = _loss(state, given, now.theta[:, [i]])
     normal = None

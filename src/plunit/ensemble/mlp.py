@@ -72,10 +72,13 @@ class MLP:
         """Return the raw alpha and raw c, [2, depth - 1, S], a view of theta; empty unless learned."""
         return theta[self.parameters - 2 * (self.depth - 1) * self.learned :].reshape(2, -1, theta.shape[1])
 
-    def alphas_and_cs(self, theta: Array, alpha: Array, c: Array) -> tuple[Array, Array]:
-        """Return the alpha and c in force, each [depth - 1, S]: the given ones, or the learned ones of theta."""
+    def alphas_and_cs(self, theta: Array, alpha: Any, c: Any, dtype: Any = None) -> tuple[Array, Array]:
+        """Return the alpha and c in force, each [depth - 1, S]: the given ones, or the learned ones of theta.
+
+        Given ones are a number, [S] or [depth - 1, S]; they come in `dtype`, by default that of theta.
+        """
         if not self.learned:
-            return alpha, c
+            return broadcast(self, theta, alpha, dtype), broadcast(self, theta, c, dtype)
         raw_alpha, raw_c = self.raw(theta)
         return learned.fraction(NAMESPACE, raw_alpha), learned.positive(NAMESPACE, raw_c)
 
@@ -121,7 +124,7 @@ def preactivations(network: MLP, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 
     """
     theta = as_array(theta)
     x = as_array(x, theta.dtype)
-    alphas, cs = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    alphas, cs = network.alphas_and_cs(theta, alpha, c)
     h = np.moveaxis(x if x.ndim == 3 else x[..., None], -1, 0)
     for depth, (weight, bias) in enumerate(network.layers(theta)):
         # one matrix product for each member: its sums have one order, however many members there are
@@ -137,9 +140,17 @@ def forward(network: MLP, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 1.0) ->
     return output
 
 
-def spread(network: MLP, theta: Array, value: Any) -> Array:
-    """Return alpha or c as one number for each activation and member, [depth - 1, S]."""
-    return np.broadcast_to(as_array(value, theta.dtype), (network.depth - 1, theta.shape[1]))
+def broadcast(network: MLP, theta: Array, value: Any, dtype: Any = None) -> Array:
+    """Return alpha or c as one number for each activation and member, [depth - 1, S], by default in theta's dtype."""
+    return np.broadcast_to(as_array(value, dtype or theta.dtype), (network.depth - 1, theta.shape[1]))
+
+
+def dead_units(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0) -> Array:
+    """Count the hidden units of each member with slope 0 at every point of x [in, points]: their gradient is 0."""
+    *hidden, _ = preactivations(network, theta, x, alpha, c)
+    shapes = network.alphas_and_cs(theta, alpha, c)
+    slopes = (network.function.slope(z, *one) for z, *one in zip(hidden, *shapes, strict=True))
+    return np.asarray(sum((slope == 0).all(1).sum(0) for slope in slopes))
 
 
 PIECEWISE = tuple(name for name, function in ACTIVATIONS.items() if function.exact)
@@ -152,10 +163,8 @@ def exact(network: MLP, theta: Any, alpha: Any = 0.1, c: Any = 1.0) -> Exact:
     if make is None:
         raise ValueError(f"{network.activation} is not piecewise linear; choose one of {', '.join(PIECEWISE)}")
     theta = as_array(theta)
-    # shapes in the dtype of training, then exactly as float64
-    alphas, cs = network.alphas_and_cs(
-        theta, *(spread(network, theta.astype(np.float64), value) for value in (alpha, c))
-    )
+    # learned ones in the dtype of training, then exactly as float64
+    alphas, cs = network.alphas_and_cs(theta, alpha, c, np.float64)
     layers: list[Any] = []
     for depth, pair in enumerate(network.layers(theta.astype(np.float64))):
         # [1, S]: the same for all units, each member's own

@@ -1,48 +1,52 @@
-"""The compiled program of programs/csrc/train.cpp: training steps in float32, and outputs in float32 and float64."""
+"""Training steps and outputs in float32, by the compiled program of programs/csrc/train.cpp."""
 
 from __future__ import annotations
 
 import ctypes
 import dataclasses
-import functools
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from plunit import learned
 from plunit.base.machine import processors
+from plunit.ensemble.adam import corrections, whole_looks
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.mlp import MLP, PIECEWISE, forward, spread
-from plunit.ensemble.runs import Part, State, StepData, Steps, check_room, whole_looks
-from plunit.programs.interface import Evaluation, Rows, Source, Struct, Task, address, called, together
-from plunit.programs.loading import library, why_not_native
+from plunit.ensemble.mlp import MLP, broadcast
+from plunit.ensemble.training_data import StepData
+from plunit.ensemble.training_state import Part, State, Steps, check_capacity
+from plunit.programs.interface import (
+    RowSources,
+    Source,
+    Struct,
+    Task,
+    address,
+    call_program,
+    run_on_threads,
+)
+from plunit.programs.libraries import library
 
 VECTOR = 16  # members of the widest vector the program may use
-NUMBERS = 2**16  # numbers of a block of rows that is evaluated at once: 0.5 MB stay in the caches
 _ARRAYS = (
     *("lr", "decay", "theta", "mean", "square", "running", "alpha", "c", "history", "best"),
     *("best_loss", "best_step", "mark", "waited", "looks"),
 )
 
 
-def advance(parts: Sequence[Part]) -> None:
-    """Take the steps of Adam of all ensembles, in place."""
-    run(library(), parts)
+def advance(parts: Sequence[Part], program: ctypes.CDLL | None = None) -> None:
+    """Take the steps of Adam of all ensembles, in place, by a given build of the program or the usual one.
 
-
-def run(program: ctypes.CDLL, parts: Sequence[Part]) -> None:
-    """Like `advance`, with a given build of the program; threads share the members of all ensembles.
-
-    A MemoryError leaves ensembles of which some members have taken their steps.
+    Threads share the members of all ensembles. A MemoryError leaves ensembles of which some members have taken their
+    steps.
     """
-    wholes = [filled(state) for state, _ in parts]
+    program = program or library()
+    wholes = [fill_lanes(state) for state, _ in parts]
     tasks, counter = [_task(whole, steps) for whole, (_, steps) in zip(wholes, parts, strict=True)], ctypes.c_int64(0)
     array = (Task * len(tasks))(*tasks)
     call = program.plunit_train, array, ctypes.c_int64(len(tasks)), ctypes.byref(counter)
-    together(lambda: called(*call), min(processors(), sum(task.members for task in tasks) // VECTOR))
+    run_on_threads(lambda: call_program(*call), min(processors(), sum(task.members for task in tasks) // VECTOR))
     for whole, (state, _) in zip(wholes, parts, strict=True):
         if whole is not state:
             for name in _ARRAYS:
@@ -51,8 +55,8 @@ def run(program: ctypes.CDLL, parts: Sequence[Part]) -> None:
 
 def _task(state: State, steps: Steps) -> Struct:
     """Return the task of a filled state; it holds the arrays that it points to."""
-    check_room(state, steps)
-    mean, root = steps.corrections(np.arange(steps.first + 1, steps.last + 1, dtype=np.float64))
+    check_capacity(state, steps)
+    mean, root = corrections(np.arange(steps.first + 1, steps.last + 1, dtype=np.float64), steps.adam)
     drawn, rule, shares = steps.training.rows, steps.validation, steps.shares()
     return Task(
         members=state.members,
@@ -64,7 +68,7 @@ def _task(state: State, steps: Steps) -> Struct:
         steps=len(steps.schedule),
         stride=state.stride,
         training=_rows(steps.training),
-        tests=_rows(steps.tests) if steps.tests else Rows(),
+        tests=_rows(steps.tests) if steps.tests else RowSources(),
         batch=drawn.batch if drawn else 0,
         seeds=_fill(np.array([int(seed) % 2**64 for seed in (drawn.seeds if drawn else [0])], dtype=np.uint64)),
         held=drawn.held if drawn else 0,
@@ -88,16 +92,16 @@ def form(network: MLP) -> dict[str, Any]:
 
 def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0) -> Array:
     """F(x), [out, batch, S], for theta [parameters, S] and inputs [in, batch] in float32: `forward` up to rounding."""
-    whole, alphas, cs = map(_fill, (theta, *(np.array(spread(network, theta, value)) for value in (alpha, c))))
+    whole, alphas, cs = map(_fill, (theta, *(np.array(broadcast(network, theta, value)) for value in (alpha, c))))
     found = np.empty((network.widths[-1], x.shape[1], whole.shape[1]), np.float32)
-    tests = Rows(x=_source(np.ascontiguousarray(x)[None, ..., None]), count=x.shape[1])
+    tests = RowSources(x=_source(np.ascontiguousarray(x)[None, ..., None]), count=x.shape[1])
     shape = {"theta": whole, "alpha": alphas, "c": cs, "learned": network.learned, "limit": learned.LIMIT}
     task = Task(members=whole.shape[1], **form(network), loss=b"square", tests=tests, **shape)
-    called(library().plunit_values, ctypes.byref(task), ctypes.c_void_p(address(found, "float*", "values")))
+    call_program(library().plunit_values, ctypes.byref(task), ctypes.c_void_p(address(found, "float*", "values")))
     return found[..., : theta.shape[1]]
 
 
-def filled(state: State) -> State:
+def fill_lanes(state: State) -> State:
     """Return the state with a multiple of the vector's members and contiguous arrays: itself, or a copy."""
     arrays = {name: getattr(state, name) for name in _ARRAYS}
     whole: dict[str, Any] = {name: _fill(array) for name, array in arrays.items()}
@@ -116,7 +120,9 @@ def _fill(values: Array) -> Array:
 
 def _rows(points: StepData) -> Struct:
     parts = {"x": points.x, "y": points.y, "weight": points.weight}
-    return Rows(**{name: _source(part) for name, part in parts.items() if part is not None}, count=points.x.shape[2])
+    return RowSources(
+        **{name: _source(part) for name, part in parts.items() if part is not None}, count=points.x.shape[2]
+    )
 
 
 def _source(part: Array) -> Struct:
@@ -127,62 +133,3 @@ def _source(part: Array) -> Struct:
     lengths = zip(part.strides, part.shape, strict=True)
     step, unit, point, member = (stride // part.itemsize if length > 1 else 0 for stride, length in lengths)
     return Source(values=part, step=step, unit=unit, point=point, member=member)
-
-
-def row_blocks(rows: int, numbers: int) -> list[slice]:
-    """Return blocks of rows that have `numbers` numbers each; a block has at least 16 rows, unless there are fewer.
-
-    >>> row_blocks(600, 256)
-    [slice(0, 300, None), slice(300, 600, None)]
-    """
-    count = max(1, rows // max(16, NUMBERS // numbers))
-    ends = [rows * i // count for i in range(count + 1)]
-    return [slice(*pair) for pair in itertools.pairwise(ends)]
-
-
-def output_blocks(
-    network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0
-) -> Iterator[tuple[slice, Array]]:
-    """Yield blocks of the rows of x [rows, in], and the outputs of members theta [parameters, S] there, [S, rows, out].
-
-    By the program a row has the same bits beside any other rows; in NumPy that is up to BLAS. What overflows is inf or
-    NaN.
-    """
-    program = _program() if network.activation in PIECEWISE else None
-    kept = network.widths[-1] if program else max(network.widths[1:])
-    for block in row_blocks(len(x), max(network.widths[0], theta.shape[1] * kept)):
-        if program:
-            values = native_outputs(program, network, theta, x[block], alpha, c)
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                values = np.moveaxis(forward(network, theta, x[block].T, alpha, c), (0, 1, 2), (2, 1, 0))
-        yield block, values
-
-
-def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
-    """Return the outputs at all rows, [S, rows, out], by a given build of the program."""
-    shapes = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
-    members, rows = theta.shape[1], len(x)
-    if theta.shape[0] != network.parameters or x.shape[1] != network.widths[0]:
-        raise ValueError(f"theta {theta.shape} and x {x.shape} do not belong to {network}")
-    arrays = (theta.T, shapes[0].T, shapes[1].T, x)
-    weights, alphas, cs, inputs = (np.ascontiguousarray(part, dtype=np.float64) for part in arrays)
-    task = Evaluation(
-        members=members,
-        **form(network),
-        parameters=network.parameters,
-        rows=rows,
-        theta=weights,
-        alpha=alphas,
-        c=cs,
-        x=inputs,
-        found=(found := np.empty((members, rows, network.widths[-1]))),
-    )
-    known = called(program.plunit_outputs, ctypes.byref(task))
-    assert known, f"programs/csrc/outputs.h lacks {network.activation}"
-    return found
-
-
-@functools.cache
-def _program() -> ctypes.CDLL | None:
-    return None if why_not_native() else library()

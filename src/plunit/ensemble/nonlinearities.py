@@ -32,7 +32,6 @@ class Nonlinearity:
 
     - An entry in `ACTIVATIONS`. `value` and `slope` return arrays of the dtype of z.
     - A struct and a line in the table of programs/csrc/activations.h, in the same order; kinks belong to the same side.
-      Likewise in programs/csrc/squares.h, in double; if it is piecewise linear, also in programs/csrc/outputs.h.
     - Its module of PyTorch in tests/support/lone_members.py, and its kinks in tests/ensemble/test_nonlinearities.py.
       The tests compare values, slopes, exact form, gradients of training and the modules of `to_torch` with it.
     - Its name in docs/ensembles.md. For a colour of its own: a line in `COLOURS` of plunit/lab/style.py, and two in

@@ -1,6 +1,6 @@
 """Training steps in NumPy: the readable statement of what `native_steps` computes.
 
-A step is Adam's (Kingma and Ba, 2015), with decoupled weight decay (Loshchilov and Hutter, 2019); docs/glossary.md.
+A step is Adam's (`plunit.ensemble.adam`), with decoupled weight decay (Loshchilov and Hutter, 2019; docs/glossary.md).
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from plunit import learned
+from plunit.ensemble.adam import adam_step, corrections, judge_losses
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.nonlinearities import LOSSES
-from plunit.ensemble.runs import Part, State, StepData, Steps, Validation, check_room
+from plunit.ensemble.training_data import StepData, Validation
+from plunit.ensemble.training_state import Part, State, Steps, check_capacity
 
 
 def advance(parts: Sequence[Part]) -> None:
@@ -22,7 +24,7 @@ def advance(parts: Sequence[Part]) -> None:
     Inside, members come first: theta is [S, rows], values are [S, units, points], and a layer is one stacked product.
     """
     for state, steps in parts:
-        check_room(state, steps)
+        check_capacity(state, steps)
         with np.errstate(all="ignore"):  # members that diverge
             _Run(state, steps).train()
 
@@ -152,17 +154,14 @@ class _Run:
     def _adam(self, step: int, gradient: Array) -> None:
         dtype = self.theta.dtype.type
         factor = self.steps.schedule[step - self.steps.first]
-        mean, root = self.steps.corrections(step + 1)
+        mean, root = corrections(step + 1, self.steps.adam)
         over = self._ended()
         own = np.where(over, 0, self.state.lr)
         rate = (own * dtype(factor / mean))[:, None]
         kept = (1 - own * self.state.decay * dtype(factor))[:, None, None]
         for weight, _ in self._layers():
             weight *= kept
-        self.mean += (gradient - self.mean) * dtype(0.1)
-        self.square *= dtype(0.999)
-        self.square += gradient * gradient * dtype(0.001)
-        change = self.mean / (np.sqrt(self.square) * dtype(root) + dtype(1e-8)) * rate
+        change = adam_step(gradient, self.mean, self.square, rate, root)
         self.theta -= np.where(over[:, None], 0, change)  # infinite gradients make NaN of a rate of 0
 
     def _validate(self, step: int, rule: Validation, x: Array, y: Array, weight: Array) -> None:
@@ -172,14 +171,14 @@ class _Run:
             self.theta = self.running
         losses, _ = LOSSES[self.state.loss](self._forward(x)[1][-1], y)
         loss = (losses * weight).mean(1)
-        state, over = self.state, self._ended()
-        state.looks[step // rule.every - 1] = np.where(over, np.nan, loss)
-        better = (loss < state.best_loss) & ~over
-        progress = (loss < state.mark - rule.tolerance) & ~over
+        state = self.state
+        state.looks[step // rule.every - 1] = np.where(self._ended(), np.nan, loss)
+        records = (state.best_loss, state.mark, state.waited)
+        better, progress, waited = judge_losses(loss, *records, rule.patience, rule.tolerance)
         state.best[:, better] = self.theta[better].T
         state.best_loss[better], state.best_step[better] = loss[better], step
         state.mark[progress] = loss[progress]
-        state.waited[...] = np.where(progress, 0, state.waited + ~over)
+        state.waited[...] = waited
         self.theta = theta
 
 

@@ -12,22 +12,12 @@ import numpy as np
 from plunit.base.progress import Pace
 from plunit.base.ranges import as_count
 from plunit.ensemble import native_steps, numpy_steps
+from plunit.ensemble.adam import ADAMS
 from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
 from plunit.ensemble.mlp import MLP
-from plunit.ensemble.runs import (
-    ADAMS,
-    Data,
-    Engine,
-    Rows,
-    StepData,
-    Steps,
-    Stream,
-    Validation,
-    begin,
-    check_numbers,
-    points,
-)
-from plunit.programs.loading import choose_engine, why_not_native
+from plunit.ensemble.training_data import Data, Rows, StepData, Stream, Validation, check_numbers, points
+from plunit.ensemble.training_state import Engine, Steps, initial_state
+from plunit.programs.libraries import choose_engine, why_not_native
 
 ENGINES: dict[str, Engine] = {"native": native_steps.advance, "numpy": numpy_steps.advance}
 """Name to function: the compiled program, and the same algorithm in NumPy."""
@@ -113,7 +103,7 @@ def train(
     rates = as_many("schedule", as_factors("schedule", schedule, np.float64), steps)
     every = validation.every if validation else 0
     factors = {"lr": lr, "decay": decay, "alpha": alpha, "c": c}
-    state = begin(network, theta, steps=steps, every=every, stride=stride, loss=loss, **factors)
+    state = initial_state(network, theta, steps=steps, every=every, stride=stride, loss=loss, **factors)
     _check_start(theta)
     if theta.dtype != np.float32 and engine == "native":
         raise ValueError(f"the native engine takes float32, got {theta.dtype}; take engine='numpy'")
@@ -167,4 +157,4 @@ def _tests(validation: Validation, network: MLP, theta: Array, loss: str) -> Ste
 def gradient(network: MLP, theta: Any, data: Data, **options: Any) -> tuple[Array, Array]:
     """Return each member's loss [S] and its gradient [parameters, S] on a batch, by NumPy; options as of `train`."""
     theta = as_array(theta)
-    return numpy_steps.gradient(begin(network, theta, steps=0, **options), points(data, 1, network, theta))
+    return numpy_steps.gradient(initial_state(network, theta, steps=0, **options), points(data, 1, network, theta))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 from collections.abc import Callable
@@ -15,7 +14,9 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from plunit.base.errors import UserError
-from plunit.ensemble.mlp import PIECEWISE
+from plunit.ensemble.halving import MOST_FINISH
+from plunit.ensemble.levenberg_marquardt import affordable_steps
+from plunit.ensemble.mlp import MLP, PIECEWISE
 from plunit.fitting.problems import Array, Problem, root_mean_square
 from plunit.pieces import Curve, FixedNetwork
 from plunit.sklearn import PLURegressor
@@ -237,10 +238,8 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
 
 def _finish(problem: Problem, shape: tuple[int, ...]) -> int | str:
     """Return how many steps of the finish are worth their time; "auto" where there are too few."""
-    widths = (len(problem.inputs), *shape, 1)
-    count = sum((before + 1) * after for before, after in itertools.pairwise(widths))
-    steps = int(FINISH / (KEPT * count**2 * (len(problem.y) + 3 * count)))
-    return min(steps, 100) if steps >= 20 else "auto"
+    steps = affordable_steps(MLP((len(problem.inputs), *shape, 1)), len(problem.y), KEPT, FINISH)
+    return min(steps, MOST_FINISH) if steps >= 20 else "auto"
 
 
 def _with_edges(problem: Problem) -> Problem:

@@ -19,7 +19,7 @@ from plunit.ensemble.nonlinearities import title_of
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import SECTIONS, Claim
 from plunit.lab.intervals import Estimate, median, paired_ratios
-from plunit.programs.loading import is_fused
+from plunit.programs.libraries import is_fused
 
 if TYPE_CHECKING:
     from plunit.lab.pictures import Picture

@@ -11,7 +11,7 @@ import numpy as np
 from plunit.base.errors import UserError
 from plunit.base.fields import known
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.mlp import MLP, exact, in_units, spread
+from plunit.ensemble.mlp import MLP, exact, in_units
 from plunit.ensemble.nonlinearities import module_of
 from plunit.pieces import Network as Exact
 from plunit.pieces.formats import csv_json, onnx_writing
@@ -62,7 +62,7 @@ print(f"mean square error {{np.mean(error**2):.4g}}")
 
 def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -> str:
     """Return a program that makes `model`, an nn.Sequential in float64, of one member theta [rows, 1]."""
-    alphas, cs = network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
+    alphas, cs = network.alphas_and_cs(theta, alpha, c)
     kind = module_of(network.activation)
     modules, parameters = [], []
     for i, (weight, bias) in enumerate(network.layers(theta)):

@@ -16,14 +16,13 @@ import numpy as np
 
 from plunit.ensemble import MLP, forward
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.mlp import exact, in_units
+from plunit.ensemble.mlp import dead_units, exact, in_units
 from plunit.ensemble.native_steps import VECTOR, values
-from plunit.lab.train.fit import dead_units
 from plunit.pieces import Ensemble as Exact
 from plunit.pieces import counts, curves, polygon_counts, polygons
 from plunit.play.live_training import LOOKED, Snapshot
 from plunit.play.targets import Settings, Task
-from plunit.programs.loading import why_not_native
+from plunit.programs.libraries import why_not_native
 
 BARS = 24  # of a histogram of losses
 DOTS = 1000  # rows that are shown, at most

@@ -11,9 +11,10 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.levenberg_marquardt import PATIENCE, finish_members
 from plunit.ensemble.mlp import MLP
-from plunit.ensemble.native_steps import filled
-from plunit.ensemble.runs import Part, Rows, Steps, Validation, begin, points
+from plunit.ensemble.native_steps import fill_lanes
 from plunit.ensemble.training import ENGINES, engine
+from plunit.ensemble.training_data import Rows, Validation, points
+from plunit.ensemble.training_state import Part, Steps, initial_state
 
 LOOKED = 512
 """The loss is that of the first rows, at most so many."""
@@ -55,9 +56,9 @@ class LiveTraining:
         self, network: MLP, theta: Array, rows: Rows, *, lr: Any, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
     ) -> None:
         shape = {"alpha": alpha, "c": c, "lr": lr, "decay": 0.0}
-        state = begin(network, theta, loss="square", stride=1, steps=1, every=1, **shape)
+        state = initial_state(network, theta, loss="square", stride=1, steps=1, every=1, **shape)
         # here, because the program would copy all arrays for each part
-        self._state, self._members = filled(state) if engine() == "native" else state, state.members
+        self._state, self._members = fill_lanes(state) if engine() == "native" else state, state.members
         self._looked = Validation(rows.x[:LOOKED], rows.y[:LOOKED])
         self._given = points(rows, 1, network, theta)
         self._tests = points(Rows(self._looked.x, self._looked.y), 1, network, theta)

@@ -32,9 +32,9 @@ LEVELS = {
     "aarch64": {1: "armv8-a"},
     "arm64": {1: "armv8-a"},
 }
-SOURCES = "sources.sha256"  # beside the libraries of a wheel: what they were compiled from
+SOURCES = "sources.sha256"  # next to the libraries of a wheel: the hash of their sources and flags
 # the C++ library inside and hidden: nothing but the C library is needed
-_ALONE = ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s"]
+_PORTABLE = ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s"]
 _SECONDS = 900  # a compiler that takes longer is stuck
 
 
@@ -53,7 +53,7 @@ def file_name(level: str, program: str = "train") -> str:
 
 
 def file_names() -> list[str]:
-    """Return the names of all files beside each other in a wheel."""
+    """Return the names of all files in the library folder of a wheel."""
     return [*(file_name(level, program) for level in levels().values() for program in PROGRAMS), SOURCES]
 
 
@@ -94,11 +94,11 @@ def find_compiler() -> list[str]:
     raise CannotCompile("no C++ compiler found" + (f" (CXX is {os.environ['CXX']!r})" if chosen else ""))
 
 
-def compiled(compiler: list[str], scratch: str, source: Path, options: Sequence[str] = ()) -> bytes:
+def compile_library(compiler: list[str], scratch: str, source: Path, options: Sequence[str] = ()) -> bytes:
     """Return the library of a C++ file; whatever the compiler writes is in the folder `scratch`."""
-    made = Path(scratch, f"{source.stem}.so")
-    output([*compiler, *FLAGS, "-o", str(made), str(source), *options], TMPDIR=scratch)
-    content = made.read_bytes() if made.exists() else b""
+    path = Path(scratch, f"{source.stem}.so")
+    output([*compiler, *FLAGS, "-o", str(path), str(source), *options], TMPDIR=scratch)
+    content = path.read_bytes() if path.exists() else b""
     if not content:
         raise _failure(compiler, "ended without an error but wrote no library")
     return content
@@ -109,8 +109,8 @@ def _alone(compiler: list[str], program: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="plunit-") as scratch:
         if sys.platform == "linux":
             with contextlib.suppress(CannotCompile):
-                return compiled([*compiler, *_ALONE], scratch, source(program))
-        return compiled(compiler, scratch, source(program))
+                return compile_library([*compiler, *_PORTABLE], scratch, source(program))
+        return compile_library(compiler, scratch, source(program))
 
 
 def output(command: list[str], **environment: str) -> bytes:

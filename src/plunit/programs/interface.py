@@ -1,8 +1,7 @@
-"""What lies between Python and the compiled programs: structs, pointers to arrays, and calls.
+"""The interface between Python and the compiled programs: structs, pointers to arrays, and calls.
 
-The structs are read from their tables in C++ (csrc/interface.h). When a program is loaded, names, types, sizes and
-offsets are compared with those of its binary. The type of a pointer says what the array behind it must be. So neither a
-field that was moved nor an array of another dtype is read as something else.
+The structs are read from their tables in C++ (csrc/interface.h), and only libraries of these very sources are loaded
+(`libraries.py`). The type of a pointer says what its array must be: an array of another dtype or layout raises.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import itertools
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -50,21 +48,13 @@ class Struct(ctypes.Structure):
             }
         )
 
-    @classmethod
-    def layout(cls) -> list[str]:
-        """Return name, type, size and place of each field, then the size of the struct, as `plunit_layout` does."""
-        lines = []
-        for name, kind in cls.kinds.items():
-            title, place = kind if isinstance(kind, str) else kind.__name__, getattr(cls, name)
-            lines.append(f"{cls.__name__}.{name}: {title}, {place.size} bytes at {place.offset}")
-        return [*lines, f"{cls.__name__}: {ctypes.sizeof(cls)} bytes"]
-
 
 def struct(title: str, kinds: Mapping[str, Any], *, strided: bool = False) -> type[Struct]:
     """Return the class of a struct of C++ with this name and these fields.
 
-    >>> struct("Pair", {"count": "int64_t", "values": "const float*"}).layout()
-    ['Pair.count: int64_t, 8 bytes at 0', 'Pair.values: const float*, 8 bytes at 8', 'Pair: 16 bytes']
+    >>> Pair = struct("Pair", {"count": "int64_t", "values": "const float*"})
+    >>> Pair.values.offset, Pair(count=3).count
+    (8, 3)
     """
     fields = [(name, _ctype(kind)) for name, kind in kinds.items()]
     about = {"kinds": kinds, "strided": strided, "__doc__": f"The C++ struct {title}."}
@@ -89,36 +79,15 @@ _TABLES = {
 
 
 @functools.cache
-def _declared(title: str) -> type[Struct]:
+def declare(title: str) -> type[Struct]:
     """Return the class of a struct that the C++ files declare."""
-    kinds = {name: _declared(kind) if kind in _TABLES else kind for name, kind in _TABLES[title].items()}
+    kinds = {name: declare(kind) if kind in _TABLES else kind for name, kind in _TABLES[title].items()}
     return struct(title, kinds, strided=title == "Source")
 
 
-STRUCTS = {
-    program: tuple(map(_declared, re.findall(r"layouts<(.*?)>", _FILES[f"{program}.cpp"])[0].split(", ")))
-    for program in PROGRAMS
-}
-"""Program to its structs."""
-
-Source, Rows, Task, Evaluation, Squares = STRUCTS["train"]
-Sample, ChainTask = STRUCTS["chain"]
-ProofTask, ProofNodes, SignTask = STRUCTS["prove"]
-
-
-def difference(library: ctypes.CDLL, program: str) -> str:
-    """Return the first difference between the structs of a loaded program and those here, or "" if there is none."""
-    try:
-        function = library.plunit_layout
-    except AttributeError:
-        return f"{program} does not describe its structs"
-    function.restype = ctypes.c_char_p
-    ours = [line for one in STRUCTS[program] for line in one.layout()]
-    theirs = function().decode(errors="replace").splitlines()
-    for here, there in itertools.zip_longest(ours, theirs, fillvalue="nothing"):
-        if here != there:
-            return f"{program} has [{there}] where Python has [{here}]"
-    return ""
+Source, RowSources, Task, Evaluation, Squares = map(declare, ("Source", "RowSources", "Task", "Evaluation", "Squares"))
+SampleArrays, ChainTask = map(declare, ("SampleArrays", "ChainTask"))
+ProofTask, ProofNodes, SignTask = map(declare, ("ProofTask", "ProofNodes", "SignTask"))
 
 
 def address(array: Array, kind: str, name: str, strided: bool = False) -> int:
@@ -142,7 +111,7 @@ def address(array: Array, kind: str, name: str, strided: bool = False) -> int:
     return int(array.ctypes.data)
 
 
-def together(work: Callable[[], object], threads: int) -> None:
+def run_on_threads(work: Callable[[], object], threads: int) -> None:
     """Call `work` in this thread and, as far as the system has them, in others; return or raise when all have ended."""
     failed: list[BaseException] = []
 
@@ -167,10 +136,10 @@ def together(work: Callable[[], object], threads: int) -> None:
         raise failed[0]
 
 
-def called(function: Any, *arguments: Any) -> int:
+def call_program(function: Any, *arguments: Any) -> int:
     """Call a program, without Python's lock, and return its result; raise MemoryError if it ran out of memory."""
     function.restype = ctypes.c_int64
     result = int(function(*arguments))
     if result < 0:
-        raise MemoryError("the compiled program ran out of memory; take fewer members, smaller networks or batches")
+        raise MemoryError("the compiled program ran out of memory; use fewer or smaller networks, or smaller batches")
     return result

@@ -1,8 +1,9 @@
 """The best of many small networks, as estimators of scikit-learn; the fitted function is known exactly.
 
 Arrays enter `fit` and leave `predict`; the exact function leaves as `curve_`, `network_` or a file. Open `regressor`
-first: it and `classifier` share `base`, which deals the rows into `folds` for the search in `plunit.ensemble.halving`,
-and `fitted`, which has what comes after it. `density` has `PLUDensity`.
+first: it and `classifier` share `network_estimator`, which deals the rows into `folds` for the search in
+`plunit.ensemble.halving`, and `fitted`, which has what comes after it. `density` has `PLUDensity`; `base` is shared by
+all.
 """
 
 try:

@@ -14,8 +14,8 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from plunit.ensemble.arrays import Array
 from plunit.numpy import sigmoid
 from plunit.sklearn import folds
-from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean
+from plunit.sklearn.network_estimator import PLUEstimator
 
 
 @dataclass(eq=False, repr=False)
@@ -57,14 +57,14 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        X, y, weight = folds.present(X, y, weight)  # noqa: N806
+        X, y, weight = folds.drop_weightless(X, y, weight)  # noqa: N806
         self.multilabel_ = y.ndim == 2
         if not self.multilabel_:
             self.classes_ = np.unique(y)
             if len(self.classes_) < 2:
                 raise ValueError(f"a classifier needs two classes or more, got one class: {self.classes_[0]!r}")
         targets = self._labels if self.multilabel_ else self._one_class
-        held = self._held(X_val, y_val, targets)
+        held = self._own_validation(X_val, y_val, targets)
         return self._train(X, targets(y), weight, "logistic" if self._binary() else "softmax", held)
 
     def _one_class(self, y: Array) -> Array:
@@ -123,10 +123,10 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """Return the most probable class of each row, or for several labels which are more probable than not."""
-        found = self._of_outputs(X, self._decided)
+        found = self._of_outputs(X, self._decide)
         return found if self.multilabel_ else self.classes_[found]
 
-    def _decided(self, outputs: Array) -> Array:
+    def _decide(self, outputs: Array) -> Array:
         chances = self._chances(outputs)
         return np.asarray((chances > 0.5).astype(np.int64) if self.multilabel_ else chances.argmax(1))
 

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from plunit.ensemble import ACTIVATIONS, MLP
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.mlp import PIECEWISE, spread
-from plunit.ensemble.native_steps import output_blocks
+from plunit.ensemble.mlp import PIECEWISE
 from plunit.ensemble.nonlinearities import module_of
+from plunit.ensemble.outputs import output_blocks
 from plunit.pieces import Curve, Polygons, curve, polygons
 from plunit.pieces import Network as Exact
 from plunit.pieces import network as build
@@ -84,7 +84,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     def _unit_shapes(self) -> list[tuple[Array, Array]]:
         """Return alpha and c of every unit of each hidden layer of the members side by side."""
         form = self._form()
-        shapes = form.alphas_and_cs(self.theta_, *(spread(form, self.theta_, value) for value in self.alpha_and_c_))
+        shapes = form.alphas_and_cs(self.theta_, *self.alpha_and_c_)
         widths = form.widths[1:-1]
         return [(np.repeat(a, width), np.repeat(c, width)) for a, c, width in zip(*shapes, widths, strict=True)]
 

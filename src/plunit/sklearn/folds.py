@@ -13,11 +13,11 @@ from plunit.ensemble.arrays import Array, Scale
 MERGED = 100_000  # equal rows of tables up to this size are merged
 LARGEST = 1e100  # larger weights are divided by the largest, because their sum may overflow
 NEGLIGIBLE = 1e-30  # rows with less than this part of the largest weight have no effect on a density
-MOST = 4_000  # the most rows of a fold
+LARGEST_FOLD = 4_000  # the maximum number of rows of a fold
 FEWEST = 10  # smaller tables are validated on the rows they are trained on
 
 
-def merged(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
+def merge(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Return the rows in one order, with equal rows as one that has their weight.
 
     So a weight of 2 is a row that occurs twice, to the last bit, and the order of the rows does not matter.
@@ -32,7 +32,7 @@ def merged(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
     return rows[:, : x.shape[1]], rows[:, x.shape[1] :], total
 
 
-def present(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
+def drop_weightless(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Return the rows whose weight is not 0."""
     there = weight > 0
     if not there.any():
@@ -40,9 +40,9 @@ def present(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
     return x[there], y[there], weight[there]
 
 
-def weighty(x: Array, weight: Array) -> tuple[Array, Array]:
-    """Return the rows of a density, without those whose weight is `NEGLIGIBLE` beside the largest."""
-    x, _, weight = present(x, x[:, :0], weight)
+def drop_negligible(x: Array, weight: Array) -> tuple[Array, Array]:
+    """Return the rows of a density, without those whose weight is `NEGLIGIBLE` next to the largest."""
+    x, _, weight = drop_weightless(x, x[:, :0], weight)
     there = weight >= NEGLIGIBLE * weight.max()
     if there.sum() < min(2, len(x)):
         raise ValueError(
@@ -69,7 +69,7 @@ def split(y: Array, share: float, folds: int, rng: np.random.RandomState, *, cla
     order = rng.permutation(n)
     if share == 0 or n < FEWEST:
         return order, 0, 0
-    size = min(max(round(share * n), n // 3 if n < 30 else 10), MOST, n - 1)
+    size = min(max(round(share * n), n // 3 if n < 30 else 10), LARGEST_FOLD, n - 1)
     last = n
     if classes:
         label = y @ np.arange(1, y.shape[1] + 1)  # with several labels rows of one sum are dealt together
@@ -90,7 +90,7 @@ def split(y: Array, share: float, folds: int, rng: np.random.RandomState, *, cla
     return order, size, folds
 
 
-def ready(
+def make_rows(
     x: Array, y: Array, weight: Array, size: int, folds: Sequence[int], batch: int, looks: Mapping[str, Any]
 ) -> tuple[Rows, Validation]:
     """Return the training rows and the validation rows, with weights of mean 1; `looks` are options of `Validation`.

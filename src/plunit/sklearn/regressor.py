@@ -11,8 +11,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.base.ranges import as_count
 from plunit.ensemble.arrays import Array, Scale
-from plunit.sklearn.base import PLUEstimator
 from plunit.sklearn.fitted import member_mean
+from plunit.sklearn.network_estimator import PLUEstimator
 
 
 @dataclass(eq=False, repr=False)
@@ -91,7 +91,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self._flat = y.ndim == 1
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
-        held = self._held(X_val, y_val, self._columns)
+        held = self._own_validation(X_val, y_val, self._columns)
         return self._train(X, self._columns(y), weight, "square", held)
 
     def _columns(self, y: Array) -> Array:

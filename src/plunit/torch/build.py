@@ -18,7 +18,7 @@ import torch
 from plunit.base import cache
 from plunit.programs import compiling
 from plunit.programs.compiling import CannotCompile
-from plunit.programs.loading import kept
+from plunit.programs.libraries import cache_library
 from plunit.torch import native
 
 _TRY = """
@@ -54,7 +54,7 @@ def _into_cache() -> Path:
     folder = cache.private_folder()
     with contextlib.suppress(RuntimeError):  # the user has no home folder
         if folder == cache.user_cache():
-            return kept(folder / native.binary_name(), _compiled)
+            return cache_library(folder / native.binary_name(), _compiled)
     raise CannotCompile("the user's cache cannot be used; set XDG_CACHE_HOME to a folder that you alone can write to")
 
 
@@ -76,7 +76,7 @@ def _compiled(scratch: str) -> bytes:
     libraries = [f"-L{home / 'lib'}", *(f"-l{name}" for name in ("c10", "torch", "torch_cpu", "torch_python"))]
     python_is_there = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
     options = [*native.FLAGS, *includes, *libraries, *python_is_there]
-    content = compiling.compiled(compiler, scratch, native.CSRC / "native.cpp", options)
+    content = compiling.compile_library(compiler, scratch, native.CSRC / "native.cpp", options)
     made = Path(scratch, native.binary_name())
     made.write_bytes(content)
     compiling.output([sys.executable, "-c", _TRY, str(made)], PLUNIT_NATIVE="0")

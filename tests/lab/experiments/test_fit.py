@@ -17,7 +17,7 @@ from plunit.lab.read.parametric import EXPERIMENTS as CURVES
 from plunit.lab.read.sine import SINE as SINES
 from plunit.lab.read.surface import SURFACE as SURFACES
 from plunit.lab.train import fit as run
-from plunit.lab.train.fit import PIECEWISE, TARGETS, compute, count, dead_units, fixed, grid, steps, stream
+from plunit.lab.train.fit import PIECEWISE, TARGETS, compute, count, fixed, grid, steps, stream
 
 FITS = {one.name: one for one in (SINES, *CURVES, SURFACES)}
 SINE, SURFACE = FITS["sine"].spec, FITS["surface"].spec
@@ -105,16 +105,6 @@ def test_the_final_loss_is_that_of_a_network_written_by_hand():
         h = np.tanh(h @ w2.reshape(3, 3).T + b2)
         losses.append(((h @ w3 + b3 - (points[:, 0] ** 2 - points[:, 1] ** 2)) ** 2).mean())
     assert arrays["final_loss"].tolist() == pytest.approx(losses, rel=1e-9)
-
-
-def test_dead_units_are_counted():
-    theta = np.zeros((22, 2), dtype=np.float32)
-    theta[2] = 1  # first layer: unit 0 is always negative, unit 2 for half of the points
-    theta[3:6, :] = np.array([-1.0, 1.0, 0.0])[:, None]
-    theta[15:18, 0] = 1  # second layer: alive in member 0, all at 0 in member 1
-    dead = {name: dead_units(MLP(SINE.widths, name), theta, grid(SINE), 0.1, 1.0).tolist() for name in ("relu", "plu")}
-    assert dead == {"relu": [1, 4], "plu": [0, 0]}
-    assert dead_units(MLP(SINE.widths, "plu"), theta, grid(SINE), 0.0, 0.5).tolist() == [5, 2]
 
 
 COUNTS = {f"{stage}_{kind}": (3,) for stage in ("initial", "random", "trained") for kind in ("pieces", "patterns")}

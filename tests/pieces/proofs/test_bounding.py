@@ -15,7 +15,7 @@ from plunit.pieces.proofs.bounding import Nodes, Query, bound
 from plunit.pieces.proofs.domain import Comparison, Domain, exact_outputs
 from plunit.pieces.proofs.properties import Condition
 from plunit.pieces.proofs.relaxation import Tables
-from plunit.programs.loading import choose_engine
+from plunit.programs.libraries import choose_engine
 
 SHAPES = [
     activation.plu(),

@@ -1,7 +1,7 @@
 """Points to train a flow with: from arrays, functions or loaders to batches of checked tensors.
 
-`screen` names what a flow cannot learn before training: `plunit.densities.degenerate` has the rules for data without a
-density. Training will be poor, too, if
+`screen` names what a flow cannot learn before training: `plunit.densities.density_faults` has the rules for data
+without a density. Training will be poor, too, if
 - a column has `FEW` values or fewer, each on average `TIMES` times,
 - the middle of a column is farther than `FAR` from 0, or its spread is beyond `FAR` or below 1 / `FAR`: training starts
   near centre 0 and spread 1, and takes small steps. Median and quartiles are meant, so an outlier does not matter.
@@ -21,15 +21,15 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from plunit.densities.degenerate import (
+from plunit.densities.density_faults import (
     TIMES,
     constants,
     dependent,
     discrete,
     is_atom,
     middle_and_spread,
-    named,
-    thinned,
+    name_columns,
+    thin,
 )
 from plunit.ensemble.arrays import Array, as_array, check_unmasked
 from plunit.invertible.contexts import Conditional
@@ -240,7 +240,7 @@ def screen(x: Tensor, context: Tensor | None = None, *, whole: bool = True) -> N
 
 def _some(x: Tensor) -> Array:
     """Return about ten thousand rows as an array."""
-    return thinned(x).double().cpu().numpy()  # type: ignore[no-any-return]
+    return thin(x).double().cpu().numpy()  # type: ignore[no-any-return]
 
 
 def _far(x: Array, what: str) -> Iterator[str]:
@@ -251,8 +251,8 @@ def _far(x: Array, what: str) -> Iterator[str]:
     found = np.flatnonzero((np.abs(middle) > FAR) | (spread > FAR) | narrow).tolist()
     if found:
         yield (
-            f"{named(found, what)} far from standard: {what} {found[0]} has the centre {middle[found[0]]:.3g} and "
-            f"the spread {spread[found[0]]:.3g}, while training starts from 0 and 1 and takes small steps. "
+            f"{name_columns(found, what)} far from standard: {what} {found[0]} has the centre {middle[found[0]]:.3g} "
+            f"and the spread {spread[found[0]]:.3g}, while training starts from 0 and 1 and takes small steps. "
             f"Standardise: (x - x.mean(0)) / x.std(0), or by median and quartiles if there are outliers"
         )
 

@@ -17,7 +17,7 @@ from plunit.data.encoding import column_encoder, stack_columns
 from plunit.data.tables import RawTable, read_columns
 from plunit.ensemble import MLP, forward, initial, train
 from plunit.ensemble.arrays import Array, is_constant
-from plunit.ensemble.runs import Data
+from plunit.ensemble.training_data import Data
 from plunit.lab.cell import Arrays, Cell
 
 _MOST_TESTED = 10_000  # rows, of either kind, on which a loss is taken

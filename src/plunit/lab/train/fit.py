@@ -17,11 +17,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from plunit.base.ranges import COUNT, DOMAIN, RATE, SHARE, WIDTH, Range
-from plunit.ensemble import MLP, finish_members, forward, initial, preactivations, train
+from plunit.ensemble import MLP, finish_members, forward, initial, train
 from plunit.ensemble.arrays import Array
-from plunit.ensemble.mlp import PIECEWISE, exact, spread
-from plunit.ensemble.runs import Data, Stream
+from plunit.ensemble.mlp import PIECEWISE, dead_units, exact
 from plunit.ensemble.training import Trained
+from plunit.ensemble.training_data import Data, Stream
 from plunit.lab.cell import Arrays, Cell
 from plunit.pieces import Counts, counts, polygon_counts
 
@@ -167,7 +167,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         "dead": dead_units(network, trained.theta, grid(spec), spec.alpha, spec.c),
     }
     if network.learned:
-        arrays["alpha"], arrays["c"] = _shapes(network, trained.theta, spec.alpha, spec.c)
+        arrays["alpha"], arrays["c"] = network.alphas_and_cs(trained.theta, spec.alpha, spec.c)
     return arrays | counted(spec, network, arrays)
 
 
@@ -249,18 +249,6 @@ def final_loss(spec: FitSpec, network: MLP, theta: Array, alpha: Array | None = 
     shapes = (spec.alpha if alpha is None else alpha, spec.c if c is None else c)
     output = forward(network, theta.astype(np.float64), x, *shapes)
     return np.asarray(((output - spec.value(x)[..., None]) ** 2).mean((0, 1)))
-
-
-def dead_units(network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
-    """Count the hidden units of each member with slope 0 at every point of x [in, points]: their gradient is 0."""
-    *hidden, _ = preactivations(network, theta, x, alpha, c)
-    shapes = _shapes(network, theta, alpha, c)
-    slopes = (network.function.slope(z, *one) for z, *one in zip(hidden, *shapes, strict=True))
-    return np.asarray(sum((slope == 0).all(1).sum(0) for slope in slopes))
-
-
-def _shapes(network: MLP, theta: Array, alpha: float, c: float) -> tuple[Array, Array]:
-    return network.alphas_and_cs(theta, *(spread(network, theta, value) for value in (alpha, c)))
 
 
 def counted(spec: FitSpec, network: MLP, arrays: Arrays) -> Arrays:

@@ -13,8 +13,8 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
 from plunit.pieces.functions import Functions
 from plunit.pieces.rounding import EPS
-from plunit.programs.interface import SignTask, called, together
-from plunit.programs.loading import library, why_not_native
+from plunit.programs.interface import SignTask, call_program, run_on_threads
+from plunit.programs.libraries import library, why_not_native
 
 DECIDED = 8
 """The number of signs that are tried without the compiled program."""
@@ -198,7 +198,7 @@ def largest_with_signs(base: Floats, rows: Floats, floor: Floats) -> Floats:
     (cases, count, columns), counter = rows.shape, ctypes.c_int64(0)
     task = SignTask(cases=cases, count=count, columns=columns, base=base, rows=rows, floor=floor, bound=bound)
     call = library("prove").plunit_signs, ctypes.byref(task), ctypes.byref(counter)
-    together(lambda: called(*call), min(processors(), cases))
+    run_on_threads(lambda: call_program(*call), min(processors(), cases))
     return bound
 
 

@@ -30,8 +30,8 @@ from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
 from plunit.pieces.proofs.properties import Condition
 from plunit.pieces.proofs.relaxation import Tables, outward
 from plunit.pieces.rewriting import without_clip
-from plunit.programs.interface import ProofNodes, ProofTask, called, together
-from plunit.programs.loading import library, why_not_native
+from plunit.programs.interface import ProofNodes, ProofTask, call_program, run_on_threads
+from plunit.programs.libraries import library, why_not_native
 
 EXACT = 10_000
 """Up to this many weights, the ranges of the first layer are computed in exact arithmetic."""
@@ -287,7 +287,7 @@ def _bound_compiled(query: Query, nodes: Nodes, found: Answer, seconds: float) -
         seconds=seconds,
     )
     call = library("prove").plunit_prove, ctypes.byref(query.task), ctypes.byref(parts), ctypes.byref(counter)
-    together(lambda: results.append(called(*call)), min(processors(), n))
+    run_on_threads(lambda: results.append(call_program(*call)), min(processors(), n))
     return not any(results)
 
 

@@ -12,11 +12,11 @@
 #include "rows.h"
 #include "units.h"
 
-#define SAMPLE(FIELD)                                       \
+#define SAMPLE_ARRAYS(FIELD)                                \
   FIELD(const float*, x) /* [count, features] */            \
   FIELD(const float*, weight) /* [count], or null, all 1 */ \
   FIELD(int64_t, count)
-STRUCT(Sample, SAMPLE)
+STRUCT(SampleArrays, SAMPLE_ARRAYS)
 
 #define CHAIN_TASK(FIELD)                                                                                     \
   FIELD(int64_t, features)                                                                                    \
@@ -27,8 +27,8 @@ STRUCT(Sample, SAMPLE)
   FIELD(const float*, sign) /* [maps, features] of the diagonal of U */                                       \
   FIELD(float, limit) /* bound on log-diagonals, log alpha, log c and logit rho */                            \
   FIELD(float, tolerance) /* see patience */                                                                  \
-  FIELD(Sample, training)                                                                                     \
-  FIELD(Sample, tests) /* tests.count is 0 without validation */                                              \
+  FIELD(SampleArrays, training)                                                                               \
+  FIELD(SampleArrays, tests) /* tests.count is 0 without validation */                                        \
   FIELD(int64_t, batch) /* samples of a step */                                                               \
   FIELD(int64_t, nearest) /* neighbours of a kink */                                                          \
   FIELD(int64_t, every) /* steps between validations */                                                       \
@@ -201,7 +201,7 @@ class Member {
   }
 
   // Copy samples to rows of features; what fills the last sixteen has no weight.
-  void fetch(const Sample& from, const int64_t* which, int64_t first, int64_t count, float scale) {
+  void fetch(const SampleArrays& from, const int64_t* which, int64_t first, int64_t count, float scale) {
     for (int64_t s = 0; s < filled(count); ++s) {
       const int64_t row = s >= count ? 0 : which ? which[s] : first + s;
       for (int64_t j = 0; j < n; ++j) inputs[j * SPAN + s] = s < count ? from.x[row * n + j] : 0.0f;
@@ -362,7 +362,4 @@ extern "C" {
 int64_t plunit_chain(ChainTask* task) {
   return guarded([=] { return Member(*task).train(); });
 }
-
-// See interface.h.
-const char* plunit_layout() { return layouts<Sample, ChainTask>(); }
 }

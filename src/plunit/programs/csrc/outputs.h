@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "activations.h"
 #include "interface.h"
-#include "wide.h"
 
 // theta is [members, parameters], alpha and c are [members, depth - 1], x is [rows, in], found [members, rows, out]
 #define EVALUATION(FIELD)        \
@@ -27,33 +27,10 @@ namespace outputs {
 constexpr int64_t ROWS = 64;  // evaluated together, so that their units stay in the first-level cache
 constexpr int PAIR = 2;       // vectors of rows of a tile
 
-struct Identity {
-  static Wide of(Wide x, double, double) { return x; }
-};
-
-struct Relu {
-  static Wide of(Wide x, double, double) { return x < 0.0 ? Wide{} : x; }
-};
-
-struct LeakyRelu {
-  static Wide of(Wide x, double, double) { return x > 0.0 ? x : x * 0.01; }
-};
-
-struct Hardtanh {
-  static Wide of(Wide x, double, double) { return x > 1.0 ? Wide{} + 1.0 : (x < -1.0 ? Wide{} - 1.0 : x); }
-};
-
-struct Plu {
-  static Wide of(Wide x, double alpha, double c) {
-    const Wide low = x < -c ? (x + c) * alpha - c : x;
-    return x > c ? (x - c) * alpha + c : low;
-  }
-};
-
 // units [o, o + M) of a layer on ROWS rows: to = f(weight from + bias)
 template <int M, class Function>
 static inline void tile(const double* weight, const double* bias, int64_t inputs, int64_t o, const Wide* from, Wide* to,
-                        double alpha, double c) {
+                        Wide alpha, Wide c) {
   for (int64_t r = 0; r < ROWS / WIDE; r += PAIR) {
     Wide sum[M][PAIR] = {};
     for (int64_t i = 0; i < inputs; ++i)
@@ -61,35 +38,31 @@ static inline void tile(const double* weight, const double* bias, int64_t inputs
         for (int p = 0; p < PAIR; ++p)
           sum[m][p] = fused(Wide{} + weight[(o + m) * inputs + i], from[i * (ROWS / WIDE) + r + p], sum[m][p]);
     for (int m = 0; m < M; ++m)
-      for (int p = 0; p < PAIR; ++p)
-        to[(o + m) * (ROWS / WIDE) + r + p] = Function::of(sum[m][p] + bias[o + m], alpha, c);
+      for (int p = 0; p < PAIR; ++p) {
+        Wide slope;
+        Function::apply(sum[m][p] + bias[o + m], alpha, c, to[(o + m) * (ROWS / WIDE) + r + p], slope);
+      }
   }
 }
 
 template <class Function>
 static void layer(const double* weight, const double* bias, int64_t inputs, int64_t units, const Wide* from, Wide* to,
                   double alpha, double c) {
+  const Wide alphas = number<Wide>(alpha), cs = number<Wide>(c);
   int64_t o = 0;
-  for (; o + 4 <= units; o += 4) tile<4, Function>(weight, bias, inputs, o, from, to, alpha, c);
-  for (; o < units; ++o) tile<1, Function>(weight, bias, inputs, o, from, to, alpha, c);
+  for (; o + 4 <= units; o += 4) tile<4, Function>(weight, bias, inputs, o, from, to, alphas, cs);
+  for (; o < units; ++o) tile<1, Function>(weight, bias, inputs, o, from, to, alphas, cs);
 }
 
-struct Entry {
-  const char* name;
-  decltype(&layer<Identity>) forward;
-};
+using Forward = decltype(&layer<Identity>);
 
-static const Entry TABLE[] = {
-    {"relu", layer<Relu>},         {"plu", layer<Plu>},           {"plu_learned", layer<Plu>},
-    {"hardtanh", layer<Hardtanh>}, {"identity", layer<Identity>}, {"leaky_relu", layer<LeakyRelu>},
-};
-
-// Write the outputs of all members at all rows; return 0 for an activation that is not here.
+// Write the outputs of all members at all rows; return 0 for an activation that is not straight.
 static int64_t evaluate(const Evaluation& task) {
-  const Entry* entry = nullptr;
-  for (const Entry& one : TABLE)
-    if (!std::strcmp(one.name, task.activation)) entry = &one;
-  if (!entry) return 0;
+  const auto forward = pick_activation<Forward>(task.activation, [](auto entry) -> Forward {
+    if constexpr (entry.straight) return layer<typename decltype(entry)::Function>;
+    return nullptr;
+  });
+  if (!forward) return 0;
   const int64_t depth = task.depth, rows = task.rows;
   const int64_t* widths = task.widths;
   const int64_t inputs = widths[0], units = widths[depth], widest = *std::max_element(widths, widths + depth + 1);
@@ -107,7 +80,7 @@ static int64_t evaluate(const Evaluation& task) {
         const double* bias = weight + widths[l] * widths[l + 1];
         const int64_t shape = member * (depth - 1) + l;
         const bool last = l == depth - 1;
-        (last ? layer<Identity> : entry->forward)(weight, bias, widths[l], widths[l + 1],
+        (last ? layer<Identity> : forward)(weight, bias, widths[l], widths[l + 1],
                                                   reinterpret_cast<const Wide*>(from),
                                                   reinterpret_cast<Wide*>(buffers[l % 2]), last ? 0 : task.alpha[shape],
                                                   last ? 0 : task.c[shape]);

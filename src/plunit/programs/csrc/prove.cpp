@@ -294,7 +294,4 @@ int64_t plunit_signs(const SignTask* task, int64_t* next) {
     return 0;
   });
 }
-
-// See interface.h.
-const char* plunit_layout() { return layouts<ProofTask, ProofNodes, SignTask>(); }
 }

@@ -17,12 +17,12 @@ constexpr int64_t CHUNK = 64;  // the most points whose activations are computed
   FIELD(int64_t, member)
 STRUCT(Source, SOURCE)
 
-#define ROWS(FIELD)                            \
+#define ROW_SOURCES(FIELD)                     \
   FIELD(Source, x)                             \
   FIELD(Source, y)                             \
   FIELD(Source, weight) /* no weight: all 1 */ \
   FIELD(int64_t, count)
-STRUCT(Rows, ROWS)
+STRUCT(RowSources, ROW_SOURCES)
 
 // Copy points first, ..., first + points - 1 of a block of members to [units, stride]; drawn: those rows, [points, LANES].
 static inline void copy(const Source from, int64_t units, int64_t step, int64_t first, int64_t points,

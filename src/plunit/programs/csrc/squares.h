@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "activations.h"
 #include "interface.h"
-#include "wide.h"
 
 // theta is [members, parameters], alpha and c are [members, depth - 1]. x is [rows, in], y [rows, out] and weight [rows];
 // those of a member begin `apart` rows behind those of the member before it. damping, waited and taken are [members].
@@ -48,107 +48,12 @@ constexpr int64_t PANEL = 2 * WIDE;         // parameters side by side
 constexpr int TALL = WIDE == 8 ? 8 : 4;     // rows of a tile of J^T J, which is kept in registers
 constexpr int PIVOTS = 8;                   // rows of the factor that are taken off the rest at once
 
-// exp(x) for x <= 709: x = n log 2 + r, and a Taylor polynomial of degree 13 of r
-static inline double exponential(double x) {
-  const double round = 6755399441055744.0;  // 1.5 * 2^52: adding it leaves no bits below one
-  x = x < -708.0 ? -708.0 : x;
-  const double shifted = x * 1.4426950408889634 + round, n = shifted - round;
-  const double r = (x - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
-  double p = 1.0 / 6227020800.0;
-  p = p * r + 1.0 / 479001600.0;
-  p = p * r + 1.0 / 39916800.0;
-  p = p * r + 1.0 / 3628800.0;
-  p = p * r + 1.0 / 362880.0;
-  p = p * r + 1.0 / 40320.0;
-  p = p * r + 1.0 / 5040.0;
-  p = p * r + 1.0 / 720.0;
-  p = p * r + 1.0 / 120.0;
-  p = p * r + 1.0 / 24.0;
-  p = p * r + 1.0 / 6.0;
-  p = p * r + 0.5;
-  int64_t bits, half;
-  std::memcpy(&bits, &shifted, 8);
-  std::memcpy(&half, &round, 8);
-  bits = (bits - half + 1023) << 52;
-  double scale;
-  std::memcpy(&scale, &bits, 8);
-  return scale + scale * (r + (r * r) * p);
-}
-
-static inline double sigmoid(double x) {
-  const double e = exponential(-std::fabs(x));
-  return (x < 0 ? e : 1.0) / (e + 1.0);
-}
-
-// value h and slope d, kinks as in activations.h
-struct Identity {
-  static void apply(double x, double, double, double& h, double& d) { h = x, d = 1.0; }
-};
-struct Tanh {
-  static void apply(double x, double, double, double& h, double& d) {
-    const double e = exponential(-2.0 * std::fabs(x)), size = (1.0 - e) / (1.0 + e);
-    h = x < 0 ? -size : size;
-    d = 1.0 - h * h;
-  }
-};
-struct Relu {
-  static void apply(double x, double, double, double& h, double& d) { h = x <= 0 ? 0.0 : x, d = x <= 0 ? 0.0 : 1.0; }
-};
-struct Plu {
-  static void apply(double x, double alpha, double c, double& h, double& d) {
-    double m = x < c ? x : c;
-    m = m > -c ? m : -c;
-    h = m + alpha * (x - m);
-    d = x == m ? 1.0 : alpha;
-  }
-};
-struct LeakyRelu {
-  static void apply(double x, double, double, double& h, double& d) { d = x > 0 ? 1.0 : 0.01, h = x * d; }
-};
-struct Hardtanh {
-  static void apply(double x, double, double, double& h, double& d) {
-    h = x > 1 ? 1.0 : x < -1 ? -1.0 : x;
-    d = x < 1 && x > -1 ? 1.0 : 0.0;
-  }
-};
-struct Gelu {
-  static void apply(double x, double, double, double& h, double& d) {
-    const double phi = 0.5 + 0.5 * std::erf(x * 0.70710678118654752440);
-    h = x * phi;
-    d = phi + x * exponential(x * x * -0.5) * 0.39894228040143267794;
-  }
-};
-struct Silu {
-  static void apply(double x, double, double, double& h, double& d) {
-    const double s = sigmoid(x);
-    h = x * s;
-    d = s * (1.0 + x * (1.0 - s));
-  }
-};
-struct Elu {
-  static void apply(double x, double, double, double& h, double& d) {
-    const double e = exponential(x < 0 ? x : 0.0);
-    h = x > 0 ? x : e - 1.0;
-    d = e;
-  }
-};
-
 template <class Function>
-static void activated(const double* z, int64_t count, double alpha, double c, double* h, double* d) {
+static void activate(const double* z, int64_t count, double alpha, double c, double* h, double* d) {
   for (int64_t i = 0; i < count; ++i) Function::apply(z[i], alpha, c, h[i], d[i]);
 }
 
-struct Entry {
-  const char* name;
-  decltype(&activated<Identity>) apply;
-};
-
-static const Entry TABLE[] = {
-    {"tanh", activated<Tanh>},         {"relu", activated<Relu>}, {"plu", activated<Plu>},
-    {"plu_learned", activated<Plu>},   {"gelu", activated<Gelu>}, {"leaky_relu", activated<LeakyRelu>},
-    {"silu", activated<Silu>},         {"elu", activated<Elu>},   {"identity", activated<Identity>},
-    {"hardtanh", activated<Hardtanh>},
-};
+using Activate = decltype(&activate<Identity>);
 
 // H[p, q] += sum_k J[k, p] J[k, q] over the rows of a block, the sum of an element in the order of k, for one tile:
 // `left` are TALL columns of a panel, `right` a whole one; both are [ROWS, PANEL].
@@ -176,7 +81,7 @@ struct Layer {
 class Member {
   const Squares& k;
   const int64_t parameters, columns, stride;  // the last column of J is the residual; H is [stride, stride]
-  const Entry* entry;
+  const Activate activation;
   std::vector<double> room, alpha, c, trial, step;
   std::vector<Layer> layers;
   double *input, *root, *target, *panels, *gram, *factor;
@@ -184,9 +89,9 @@ class Member {
   bool known = false;  // whether J^T J belongs to theta
 
  public:
-  Member(const Squares& task, const Entry* function)
+  Member(const Squares& task, Activate function)
       : k(task), parameters(task.parameters), columns(task.parameters + 1),
-        stride((columns + PANEL - 1) / PANEL * PANEL), entry(function), alpha(task.depth), c(task.depth),
+        stride((columns + PANEL - 1) / PANEL * PANEL), activation(function), alpha(task.depth), c(task.depth),
         trial(task.parameters), step(task.parameters) {
     int64_t units = 0, place = 0;
     for (int64_t l = 1; l <= k.depth; ++l) units += k.widths[l];
@@ -252,7 +157,7 @@ class Member {
     const double* raw = theta + parameters - 2 * (k.depth - 1);
     for (int64_t l = 0; l + 1 < k.depth; ++l) {
       alpha[l] = k.learned ? sigmoid(limited(raw[l])) : k.alpha[member * (k.depth - 1) + l];
-      c[l] = k.learned ? exponential(limited(raw[k.depth - 1 + l])) : k.c[member * (k.depth - 1) + l];
+      c[l] = k.learned ? Exponential(limited(raw[k.depth - 1 + l])).value() : k.c[member * (k.depth - 1) + l];
     }
   }
 
@@ -284,7 +189,7 @@ class Member {
         }
         std::copy(z, z + ROWS, layer.z + u * ROWS);
       }
-      if (l + 1 < k.depth) entry->apply(layer.z, layer.outputs * ROWS, alpha[l], c[l], layer.h, layer.d);
+      if (l + 1 < k.depth) activation(layer.z, layer.outputs * ROWS, alpha[l], c[l], layer.h, layer.d);
       from = layer.h;
     }
   }
@@ -428,13 +333,12 @@ class Member {
 // Take the steps of all members; threads that call it with the same counter share them. Return 0 for an activation that
 // is not here.
 static int64_t run(const Squares& task, int64_t* next) {
-  for (const Entry& one : TABLE)
-    if (!std::strcmp(one.name, task.activation)) {
-      Member member(task, &one);
-      for (int64_t i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < task.members;) member.run(i);
-      return 1;
-    }
-  return 0;
+  const auto activation = pick_activation<Activate>(
+      task.activation, [](auto entry) { return activate<typename decltype(entry)::Function>; });
+  if (!activation) return 0;
+  Member member(task, activation);
+  for (int64_t i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < task.members;) member.run(i);
+  return 1;
 }
 
 }  // namespace squares

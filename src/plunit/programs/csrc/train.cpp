@@ -30,8 +30,8 @@
   FIELD(int64_t, first)                                                                                       \
   FIELD(int64_t, steps)                                                                                       \
   FIELD(int64_t, stride)                                                                                      \
-  FIELD(Rows, training)                                                                                       \
-  FIELD(Rows, tests) /* tests.count is 0 without validation */                                                \
+  FIELD(RowSources, training)                                                                                 \
+  FIELD(RowSources, tests) /* tests.count is 0 without validation */                                          \
   FIELD(int64_t, batch) /* rows drawn for each step; 0 takes all */                                           \
   FIELD(const uint64_t*, seeds) /* [members], of the draws */                                                 \
   FIELD(int64_t, held) /* rows that a member does not draw */                                                 \
@@ -61,6 +61,29 @@ STRUCT(Task, TASK)
 
 namespace {
 
+// One layer on `points` points, a multiple of 4: h = a(W x + b) and d = a'(W x + b).
+// The strides of x, h and d are [units, stride]; weight is [outputs, inputs].
+struct Layer {
+  int64_t inputs, outputs, stride;
+  Vec *weight, *bias, *weight_grad, *bias_grad;
+  Vec *input, *output, *slope;
+};
+
+template <class Function>
+struct Apply {
+  Vec *h, *d, alpha, c;
+  int64_t stride;
+  void operator()(int64_t row, int64_t column, Vec x) const {
+    Function::apply(x, alpha, c, h[row * stride + column], d[row * stride + column]);
+  }
+};
+
+template <class Function>
+void activate(const Layer& layer, int64_t points, Vec alpha, Vec c) {
+  product_by_4(Apply<Function>{layer.output, layer.slope, alpha, c, layer.stride}, {layer.bias, 1, 0},
+               {layer.weight, layer.inputs, 1}, layer.outputs, {layer.input, 1, layer.stride}, points, layer.inputs);
+}
+
 // The gradient before an activation: what comes through the weights, times the slope.
 struct Scale {
   Vec* to;
@@ -80,17 +103,22 @@ Vec total(const Vec* values, int64_t count) {
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-template <class Entry, size_t N>
-const Entry* find(const Entry (&table)[N], const char* name) {
-  for (const Entry& entry : table)
-    if (!std::strcmp(entry.name, name)) return &entry;
-  return nullptr;
+using Activate = decltype(&activate<Identity>);
+
+Activate find_activation(const char* name) {
+  return pick_activation<Activate>(name, [](auto entry) { return activate<typename decltype(entry)::Function>; });
+}
+
+const Loss& find_loss(const char* name) {
+  const Loss* found = LOSSES;
+  while (std::strcmp(found->name, name)) ++found;
+  return *found;
 }
 
 class Block {
  public:
   Block(const Task& task, int64_t member)
-      : k(task), member(member), activation(*find(ACTIVATIONS, k.activation)), loss(*find(LOSSES, k.loss)) {
+      : k(task), member(member), activation(find_activation(k.activation)), loss(find_loss(k.loss)) {
     int64_t rows = 2 * k.learned * (k.depth - 1), units = k.widths[0], widest = k.widths[0];
     for (int64_t l = 0; l < k.depth; ++l) {
       rows += k.widths[l + 1] * (k.widths[l] + 1);
@@ -167,7 +195,7 @@ class Block {
  private:
   const Task& k;
   int64_t member;
-  const Activation& activation;
+  const Activate activation;
   const Loss& loss;
   int64_t parameters, chunk;
   std::vector<std::unique_ptr<char[]>> memory;
@@ -190,7 +218,7 @@ class Block {
     for (int64_t i = 0; i < rows; ++i) store(to + i * k.members + member, from[i]);
   }
 
-  void fetch(const Rows& rows, int64_t step, int64_t first, int64_t points, const int64_t* drawn) {
+  void fetch(const RowSources& rows, int64_t step, int64_t first, int64_t points, const int64_t* drawn) {
     copy(rows.x, k.widths[0], step, first, points, drawn, member, layers[0].input, chunk);
     copy(rows.y, k.widths[k.depth], step, first, points, drawn, member, target, chunk);
     if (rows.weight.values)
@@ -213,8 +241,8 @@ class Block {
 
   void forward(int64_t points) {
     const int64_t filled = (points + 3) / 4 * 4;  // what fills the last tile is never used
-    for (int64_t l = 0; l + 1 < k.depth; ++l) activation.forward(layers[l], filled, alpha[l], c[l]);
-    activated<Identity>(layers.back(), filled, Vec{}, Vec{});
+    for (int64_t l = 0; l + 1 < k.depth; ++l) activation(layers[l], filled, alpha[l], c[l]);
+    activate<Identity>(layers.back(), filled, Vec{}, Vec{});
   }
 
   // the sum of the points' losses; delta becomes the gradient of scale times it in the network's output
@@ -337,16 +365,13 @@ int64_t plunit_values(const Task* task, float* to) {
   });
 }
 
-// See interface.h.
-const char* plunit_layout() { return layouts<Source, Rows, Task, Evaluation, Squares>(); }
-
 // The best level of this processor; see level.h.
 int32_t plunit_level() { return level(); }
 
 // Whether a * b + c is rounded once.
 int32_t plunit_fused() { return FUSED; }
 
-// The i-th name of a table, null behind its end.
-const char* plunit_activation(int64_t i) { return i < int64_t(std::size(ACTIVATIONS)) ? ACTIVATIONS[i].name : nullptr; }
+// The i-th name of a table, null after its end.
+const char* plunit_activation(int64_t i) { return i < int64_t(ACTIVATION_NAMES.size()) ? ACTIVATION_NAMES[i] : nullptr; }
 const char* plunit_loss(int64_t i) { return i < int64_t(std::size(LOSSES)) ? LOSSES[i].name : nullptr; }
 }

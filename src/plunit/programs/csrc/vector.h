@@ -56,6 +56,7 @@ static inline Vec fused(Vec a, Vec b, Vec c) {
 }
 
 static inline Vec absolute(Vec x) { return (Vec)((Mask)x & 0x7fffffff); }
+static inline double absolute(double x) { return std::fabs(x); }
 
 static inline Vec root(Vec x) {
   Vec r;
@@ -63,9 +64,23 @@ static inline Vec root(Vec x) {
   return r;
 }
 
-// exp(x) = scale * (1 + rest): x = n log 2 + r with |r| <= log(2) / 2, scale = 2^n, rest = r + r^2 p(r), and p a
-// Chebyshev fit of degree 4 whose error (7e-8 of rest) is below float32's rounding. For x <= 88.
-struct Exponential {
+// A constant on every lane, for functions of any type of number: Vec here, double and Wide in wide.h.
+template <class Number>
+static inline Number number(double value);
+template <>
+inline Vec number<Vec>(double value) {
+  return splat(static_cast<float>(value));
+}
+
+// exp(x) = scale * (1 + rest): x = n log 2 + r with |r| <= log(2) / 2, scale = 2^n, rest = r + r^2 p(r).
+template <class Number>
+struct Exponential;
+template <class Number>
+Exponential(Number) -> Exponential<Number>;
+
+// p is a Chebyshev fit of degree 4 whose error (7e-8 of rest) is below float32's rounding. For x <= 88.
+template <>
+struct Exponential<Vec> {
   Vec scale, rest;
   explicit Exponential(Vec x) {
     const float round = 12582912.0f;  // 1.5 * 2^23: adding it leaves no bits below one
@@ -85,9 +100,28 @@ struct Exponential {
 };
 
 // 1 / (1 + exp(-x)), through exp(-|x|), which cannot overflow
-static inline Vec sigmoid(Vec x) {
-  Vec e = Exponential(-absolute(x)).value();
-  return (x < 0.0f ? e : splat(1.0f)) / (e + 1.0f);
+template <class Number>
+static inline Number sigmoid(Number x) {
+  const Number zero = number<Number>(0), one = number<Number>(1), e = Exponential(-absolute(x)).value();
+  return (x < zero ? e : one) / (e + one);
+}
+
+// tanh(x), through exp(-2 |x|) - 1
+static inline Vec hyperbolic_tangent(Vec x) {
+  const Vec m = Exponential(absolute(x) * -2.0f).minus_one(), size = -m / (m + 2.0f);
+  return x < 0.0f ? -size : size;
+}
+
+// Phi(x) of the normal distribution, given exp(-x^2 / 2): erf from Abramowitz and Stegun 7.1.26 (error 1.5e-7)
+static inline Vec normal_distribution(Vec x, Vec e) {
+  Vec t = 1.0f / (absolute(x) * (0.3275911f * 0.7071067812f) + 1.0f);
+  Vec p = splat(1.061405429f);
+  p = p * t - 1.453152027f;
+  p = p * t + 1.421413741f;
+  p = p * t - 0.284496736f;
+  p = p * t + 0.254829592f;
+  Vec tail = ((p * t) * e) * 0.5f;
+  return x < 0.0f ? tail : 1.0f - tail;
 }
 
 // log(x) for normal x > 0: x = 2^n m with m in [sqrt(1/2), sqrt(2)), log m = 2 artanh(s) with s = (m - 1) / (m + 1).

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.densities.degenerate import dependent, discrete, is_atom
+from plunit.densities.density_faults import dependent, discrete, is_atom
 from plunit.densities.density_network import MOST_FEATURES
 from plunit.ensemble.arrays import Array, is_constant
 
@@ -43,7 +43,7 @@ class Columns:
     integer: Array  # [n], whether the values are integers; their intervals, value +- 1/2, are in the bounds
     margin: Array  # [n], how far inside a value on a bound is taken to be
 
-    def spread(self, x: Array, rng: np.random.RandomState) -> Array:
+    def scatter(self, x: Array, rng: np.random.RandomState) -> Array:
         """Return rows of which rounded values are anywhere in their intervals, at random; within the bounds."""
         x = x + (rng.random_sample(x.shape) - 0.5) * (INSIDE * self.step)
         x = np.where(x < self.low, 2 * self.low - x, x)

@@ -17,8 +17,8 @@ from plunit.base.ranges import as_count
 from plunit.densities import Architecture, DensityNetwork
 from plunit.densities.density_network import LEARNED
 from plunit.ensemble.arrays import ROUNDING, Array
-from plunit.ensemble.native_steps import row_blocks
-from plunit.programs.loading import choose_engine
+from plunit.ensemble.outputs import row_blocks
+from plunit.programs.libraries import choose_engine
 from plunit.sklearn import folds
 from plunit.sklearn.base import (
     FRACTION,
@@ -26,9 +26,9 @@ from plunit.sklearn.base import (
     AtomicFit,
     check_count,
     check_flag,
+    check_memory,
     check_name,
     check_number,
-    check_room,
 )
 from plunit.sklearn.density.columns import Columns, Labels, inspect
 from plunit.sklearn.density.splits import (
@@ -39,7 +39,7 @@ from plunit.sklearn.density.splits import (
     identity,
     make_splits,
     mean_losses,
-    repeated,
+    repeat,
 )
 
 if TYPE_CHECKING:
@@ -131,9 +131,9 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if (largest := np.abs(x).max()) > LARGEST:
             raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST:g}; scale its columns")
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        x, weight = folds.weighty(x, weight)
+        x, weight = folds.drop_negligible(x, weight)
         rows = x
-        x, _, weight = folds.merged(x, x[:, :0], weight)
+        x, _, weight = folds.merge(x, x[:, :0], weight)
         rng = check_random_state(self.random_state)
         labels = Labels(x.shape[1], getattr(self, "feature_names_in_", None))
         columns, self.constants_, notes = inspect(x, rows, self.bounds, self.integers, labels)
@@ -143,10 +143,10 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
         x = x[:, np.isnan(self.constants_)]
         if columns.step.all():  # equal rows are different points of an interval, not one point twice
-            x, weight = repeated(x, weight)
+            x, weight = repeat(x, weight)
         steps, every = self._steps(len(x))
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
-        self._check_room(max(sizes, key=lambda form: form.parameters), steps)
+        self._check_memory(max(sizes, key=lambda form: form.parameters), steps)
         splits = make_splits(x, weight, columns, self.validation_fraction, self.n_best, rng)
         found, interrupted = best_starts(
             splits,
@@ -176,10 +176,10 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         check_number("validation_fraction", self.validation_fraction, *FRACTION)
         check_flag("verbose", self.verbose, count=True)
 
-    def _check_room(self, largest: Architecture, steps: int) -> None:
+    def _check_memory(self, largest: Architecture, steps: int) -> None:
         needed = self.n_best * (self.n_init * (largest.parameters + START) + STEP * steps)
         work = f"n_blocks = {largest.blocks} with n_best = {self.n_best}, n_init = {self.n_init} and {steps} steps"
-        check_room(needed, work, "fewer blocks, splits, starts or steps")
+        check_memory(needed, work, "fewer blocks, splits, starts or steps")
 
     def _sizes(self, rows: int, features: int) -> list[int]:
         """Return the numbers of blocks to search."""

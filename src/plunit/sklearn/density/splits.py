@@ -6,20 +6,21 @@ A `Whitening` gives columns mean 0, variance 1 and no correlation; by itself it 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
+from collections.abc import Collection, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 import numpy as np
 
 from plunit.base.machine import processors
-from plunit.base.progress import Progress
+from plunit.base.progress import SECONDS, Progress
 from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
+from plunit.densities.chain import PreparedSample, prepare
 from plunit.ensemble.arrays import Array, Scale
 from plunit.sklearn.density.columns import Columns
-from plunit.sklearn.folds import FEWEST, MOST
+from plunit.sklearn.folds import FEWEST, LARGEST_FOLD
 
 SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Parts of the correlations that are given up; the validation rows choose one."""
@@ -71,7 +72,7 @@ def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None
 
 
 def identity(features: int) -> DensityNetwork:
-    """Return the network of no blocks with z = x: behind a whitening it is a normal density."""
+    """Return the network of no blocks with z = x: after a whitening it is a normal density."""
     form = Architecture(features, 0)
     return DensityNetwork(form, np.zeros(form.parameters), np.arange(features)[None], np.ones((1, features)))
 
@@ -81,8 +82,8 @@ class WhitenedSplit:
     """Whitened rows to train on and rows that decide; `offset` makes losses those of the data's units, in nats."""
 
     whitening: Whitening
-    training: Sample
-    validation: Sample
+    training: PreparedSample
+    validation: PreparedSample
     seed: int
     offset: float
 
@@ -102,7 +103,7 @@ class BestStart:
     steps: int
 
 
-def repeated(x: Array, weight: Array) -> tuple[Array, Array]:
+def repeat(x: Array, weight: Array) -> tuple[Array, Array]:
     """Return distinct rows as often as their weight says, and the weight of each."""
     unit = max(weight.min(), weight.sum() / MOST_COPIED)
     times = np.maximum(1, np.rint(weight / unit)).astype(np.int64)
@@ -114,7 +115,7 @@ def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> lis
     order = rng.permutation(rows)
     if rows < FEWEST:
         return [(order, order)] * count
-    size = min(max(round(share * rows), 2), rows - 2, MOST)
+    size = min(max(round(share * rows), 2), rows - 2, LARGEST_FOLD)
     parts = [np.take(order, np.arange(i * size, (i + 1) * size), mode="wrap") for i in range(count)]
     return [(rng.permutation(np.setdiff1d(order, part)), part) for part in parts]
 
@@ -124,9 +125,9 @@ def make_splits(
 ) -> list[WhitenedSplit]:
     """Return splits of distinct rows x; rounded values are spread out, in several copies of each row."""
     copies = min(COPIES, max(1, MOST_COPIED // len(x))) if columns.step.any() else 1
-    on_line = [columns.to_line(columns.spread(x, rng)) for _ in range(copies)]
+    on_line = [columns.to_line(columns.scatter(x, rng)) for _ in range(copies)]
     u, slopes = np.stack([one[0] for one in on_line]), np.stack([one[1] for one in on_line])
-    made = []
+    splits = []
     for train, test in deal(len(x), share, count, rng):
         given, held = ((u[:, part].reshape(-1, x.shape[1]), np.tile(weight[part], copies)) for part in (train, test))
         white = whiten(given, held if train is not test else None)
@@ -134,13 +135,12 @@ def make_splits(
         offset = 0.5 * x.shape[1] * math.log(2 * math.pi) - white.log_det - mean_slope
         order = rng.permutation(len(given[0]))
         training, validation = _sample(white, given[0][order], given[1][order]), _sample(white, *held)
-        made.append(WhitenedSplit(white, training, validation, int(rng.randint(2**31 - 1)), float(offset)))
-    return made
+        splits.append(WhitenedSplit(white, training, validation, int(rng.randint(2**31 - 1)), float(offset)))
+    return splits
 
 
-def _sample(white: Whitening, u: Array, weight: Array) -> Sample:
-    v = np.ascontiguousarray(white.forward(u), dtype=np.float32)
-    return Sample(v, None if np.ptp(weight) == 0 else (weight / weight.mean()).astype(np.float32))
+def _sample(white: Whitening, u: Array, weight: Array) -> PreparedSample:
+    return prepare(Sample(white.forward(u), None if np.ptp(weight) == 0 else weight), u.shape[1], "X")
 
 
 def best_starts(
@@ -154,24 +154,34 @@ def best_starts(
     The options are those of `search`.
     """
     tasks = [(form, split) for form in sizes for split in splits]
+    options["threads"] = max(1, processors() // len(tasks))  # of each search; the searches themselves run side by side
     shared = _Progress([form.parameters if form.blocks else 0 for form, _ in tasks], progress)
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i][0].parameters)  # the longest first
     with ThreadPoolExecutor(processors()) as pool:
         try:
             jobs = {i: pool.submit(_best_start, *tasks[i], shared, i, options) for i in order}
             try:
-                wait(jobs.values())
+                shared.begin.set()
+                _wait(jobs.values())
             except KeyboardInterrupt:
                 if not math.isfinite(shared.best):
                     raise
                 shared.asked = shared.interrupted = True  # the searches end at their next pause
+            _wait(jobs.values())
             found = [jobs[i].result() for i in range(len(tasks))]
         except BaseException:
             shared.stop = True
+            shared.begin.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     progress(1.0, shared.best)
     return [found[i : i + len(splits)] for i in range(0, len(found), len(splits))], shared.interrupted
+
+
+def _wait(jobs: Collection[Future[BestStart]]) -> None:
+    """Wait until all jobs have ended, awake now and then: a sleeping thread can miss a Ctrl-C as it falls asleep."""
+    while wait(jobs, timeout=SECONDS).not_done:
+        pass
 
 
 def mean_losses(found: Sequence[Sequence[BestStart]], splits: Sequence[WhitenedSplit]) -> Array:
@@ -193,6 +203,7 @@ def _normal_loss(split: WhitenedSplit) -> float:
 
 
 def _best_start(form: Architecture, split: WhitenedSplit, shared: _Progress, i: int, options: Any) -> BestStart:
+    shared.begin.wait()
     if form.blocks == 0:  # the whitening is all there is to it
         loss = _normal_loss(split)
         return BestStart(form, identity(form.features), loss, np.array([loss]), 0, 0)
@@ -216,6 +227,7 @@ class _Progress:
         self.work, self.progress = np.asarray(work, float), progress
         self.done, self.best, self.lock = np.zeros(len(work)), math.inf, Lock()
         self.stop = self.asked = self.interrupted = False  # by an error; by `progress` or Ctrl-C; by Ctrl-C
+        self.begin = Event()  # set when all tasks are in the pool: only then does Ctrl-C keep what is known
 
     def part(self, i: int, offset: float) -> Progress:
         """Return what the search of task i calls; it raises after an error, because nobody takes the result."""

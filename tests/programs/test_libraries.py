@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from waiting import wait_until, wait_until_ended
 
 from plunit.base import cache
 from plunit.ensemble import LOSSES, MLP, finish_members, initial, levenberg_marquardt, native_steps, train
-from plunit.ensemble.runs import Rows, Steps, Validation, begin, points
-from plunit.programs import compiling, loading
+from plunit.ensemble.training_data import Rows, Validation, points
+from plunit.ensemble.training_state import Steps, initial_state
+from plunit.programs import compiling, libraries
 
 X = np.linspace(-5, 7, 50)[None]
 
@@ -49,9 +51,9 @@ if "-o" in sys.argv:
 """
 COMPILE = """
 import signal
-from plunit.programs import loading
+from plunit.programs import libraries
 signal.signal(signal.SIGINT, signal.default_int_handler)
-loading.compile_program(())
+libraries.compile_program(())
 """
 on_linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 
@@ -70,9 +72,9 @@ def trained(program, activation, loss, batch):
     x, y = rng.standard_normal((90, 2)), rng.dirichlet([1, 1], 90)
     rows = Rows(x[:70], y[:70], rng.random(70), batch, range(40) if batch else ())
     tests = Validation(x[70:], y[70:], every=3, patience=3)
-    state = begin(network, theta, loss=loss, lr=0.03, decay=0.01, stride=8, steps=60, every=3)
+    state = initial_state(network, theta, loss=loss, lr=0.03, decay=0.01, stride=8, steps=60, every=3)
     given, looked = (points(part, 1, network, theta) for part in (rows, tests.rows()))
-    native_steps.run(program, [(state, Steps(0, np.linspace(1, 0.5, 60), given, looked, tests))])
+    native_steps.advance([(state, Steps(0, np.linspace(1, 0.5, 60), given, looked, tests))], program)
     return state
 
 
@@ -84,7 +86,7 @@ def trained(program, activation, loss, batch):
     ("activation", "batch"), [("tanh", 16), ("plu", 0), ("gelu", 16), ("plu_learned", 100), ("elu", 16)]
 )
 def test_every_processor_computes_the_same_bits(target, loss, activation, batch):
-    one, other = (trained(p, activation, loss, batch) for p in (narrow_program(target, "train"), loading.library()))
+    one, other = (trained(p, activation, loss, batch) for p in (narrow_program(target, "train"), libraries.library()))
     carried = ("theta", "history", "best", "best_loss", "best_step", "mark", "waited")
     np.testing.assert_equal([getattr(one, name) for name in carried], [getattr(other, name) for name in carried])
     assert np.isfinite([one.best_loss, one.mark]).all()
@@ -101,7 +103,7 @@ def test_every_processor_takes_the_same_second_order_steps(monkeypatch, target, 
     theta = initial(network, [np.random.default_rng(seed) for seed in range(3)])
     rows = Rows(rng.standard_normal((90, 2)), rng.standard_normal((90, 2)), rng.random(90))
     found = []
-    for program in (narrow_program(target, "train"), loading.library()):
+    for program in (narrow_program(target, "train"), libraries.library()):
         monkeypatch.setattr(levenberg_marquardt, "library", lambda program=program: program)
         found.append(finish_members(network, theta, rows, steps=20, engine="native"))
     np.testing.assert_array_equal(found[0].theta, found[1].theta)
@@ -127,9 +129,8 @@ def copying(fresh, tmp_path):
 @pytest.fixture
 def load(monkeypatch):
     """Instead of loading a library, read it: a damaged one would end this process."""
-    monkeypatch.setattr(loading.ctypes, "CDLL", lambda path: Path(path).read_bytes())
-    monkeypatch.setattr(loading, "difference", lambda *_: "")
-    return lambda: loading.compile_program(("-march=native",))
+    monkeypatch.setattr(libraries.ctypes, "CDLL", lambda path: Path(path).read_bytes())
+    return lambda: libraries.compile_program(("-march=native",))
 
 
 def compilations(folder):
@@ -152,12 +153,25 @@ def test_a_damaged_library_is_compiled_again(copying, load):
     assert cached(copying)[0].read_bytes() == good
 
 
+def test_other_sources_are_compiled_again(copying, load, monkeypatch, tmp_path):
+    load()
+    monkeypatch.setattr(compiling, "CSRC", Path(shutil.copytree(compiling.CSRC, tmp_path / "csrc")))
+    load()
+    assert compilations(copying) == ["compiled"]
+    with (compiling.CSRC / "rows.h").open("a") as file:
+        file.write("// changed")
+    load()
+    assert compilations(copying) == ["compiled"] * 2
+
+
 def test_a_compilation_leaves_nothing_else_behind(copying, load, monkeypatch):
     load()
     library, checksum = cached(copying)
     library.unlink()
     monkeypatch.setenv("LIBRARY", str(copying / "missing"))
-    with pytest.raises(loading.CannotCompile, match=r"ended with exit code 1 and printed .*No such file or directory"):
+    with pytest.raises(
+        libraries.CannotCompile, match=r"ended with exit code 1 and printed .*No such file or directory"
+    ):
         load()
     assert list(copying.iterdir()) == [checksum]
 
@@ -165,7 +179,7 @@ def test_a_compilation_leaves_nothing_else_behind(copying, load, monkeypatch):
 @pytest.fixture(scope="session")
 def real_library(compiler):
     """The content of the compiled program."""
-    return Path(loading.library()._name).read_bytes()
+    return Path(libraries.library()._name).read_bytes()
 
 
 def test_two_processes_may_compile_at_once(real_library, copying, load, monkeypatch, tmp_path):
@@ -198,7 +212,7 @@ def test_without_a_compiler_training_runs_in_numpy_and_says_so(fresh, tmp_path, 
     fresh.setenv("XDG_CACHE_HOME", str(tmp_path))
     network = MLP((1, 2, 1), "plu")
     start = initial(network, [np.random.default_rng(0)])
-    with pytest.warns(UserWarning, match=rf"^{re.escape(reason)}\. Training runs in NumPy, .* single members differ, "):
+    with pytest.warns(UserWarning, match=rf"^{re.escape(reason)}\. NumPy is used instead, "):
         slow = train(network, start, (X, np.sin(X)), steps=20)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -209,8 +223,8 @@ def test_a_compiler_that_hangs_is_given_up(fresh, tmp_path):
     (tmp_path / "hang.py").write_text("import time\ntime.sleep(60)")
     fresh.setenv("CXX", shlex.join([sys.executable, str(tmp_path / "hang.py")]))
     fresh.setattr(compiling, "_SECONDS", 0.2)
-    with pytest.raises(loading.CannotCompile, match=r"did not end within 0\.2 s; set CXX to a C\+\+ compiler"):
-        loading.library()
+    with pytest.raises(libraries.CannotCompile, match=r"did not end within 0\.2 s; set CXX to a C\+\+ compiler"):
+        libraries.library()
 
 
 @on_linux

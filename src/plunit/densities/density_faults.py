@@ -24,10 +24,10 @@ ROWS = 10_000  # dependence is looked for in about this number of rows
 _NAMED = 5
 
 
-def named(columns: Sequence[int], what: str = "column", names: Sequence[str] | None = None) -> str:
+def name_columns(columns: Sequence[int], what: str = "column", names: Sequence[str] | None = None) -> str:
     """Return the beginning of a sentence about columns.
 
-    >>> named([2]), named([0, 1], names=["a", "b"]), named(range(8))
+    >>> name_columns([2]), name_columns([0, 1], names=["a", "b"]), name_columns(range(8))
     ('column 2 is', 'columns 0 (a), 1 (b) are', 'columns 0, 1, 2, 3, 4 and 3 more are')
     """
     first = ", ".join(f"{i}" if names is None else f"{i} ({names[i]})" for i in columns[:_NAMED])
@@ -39,7 +39,8 @@ def named(columns: Sequence[int], what: str = "column", names: Sequence[str] | N
 def constants(x: Array, columns: Sequence[int]) -> Iterator[str]:
     """Yield a sentence about columns that are constant, if there are any."""
     if columns:
-        yield f"{named(columns)} constant ({x[0, columns[0]]:g}), and a constant has no density: drop what is constant"
+        about = name_columns(columns)
+        yield f"{about} constant ({x[0, columns[0]]:g}), and a constant has no density: drop what is constant"
 
 
 def is_atom(count: int, rows: int) -> bool:
@@ -60,7 +61,7 @@ def discrete(
     if found:
         values, counts = counted[found[0]]
         yield (
-            f"{named(found, names=names)} discrete, at least in part: {values[counts.argmax()]:g} makes up "
+            f"{name_columns(found, names=names)} discrete, at least in part: {values[counts.argmax()]:g} makes up "
             f"{counts.max() / len(x):.0%} of column {found[0]}, and a density has no limit there: add uniform noise as "
             f"wide as a step, or model these rows apart"
         )
@@ -70,14 +71,14 @@ def dependent(x: Array, columns: Array, names: Sequence[str] | None = None) -> I
     """Yield a sentence about those of the columns that are linearly dependent, if there are any."""
     found, spread = dependent_columns(x[:, columns])
     if found:
-        about = named(columns[found].tolist(), names=names)
+        about = name_columns(columns[found].tolist(), names=names)
         yield (
             f"{about} linearly dependent (to {spread:.1g} of their spread), and on a plane a density has no limit: "
             f"drop columns that others determine"
         )
 
 
-def thinned(x: Any) -> Any:
+def thin(x: Any) -> Any:
     """Return about `ROWS` of the rows of an array or tensor, evenly spaced."""
     return x[:: max(1, len(x) // ROWS)]
 
@@ -96,7 +97,7 @@ def dependent_columns(x: Array) -> tuple[list[int], float]:
     >>> dependent_columns(x)[0], dependent_columns(np.c_[x, x[:, 0] - x[:, 2]])[0]
     ([], [0, 2, 3])
     """
-    x = thinned(x)
+    x = thin(x)
     x = x / np.abs(x).max(0, initial=1e-300)
     middle, spread = middle_and_spread(x)
     x = x[(np.abs(x - middle) <= OUTLIER * spread).all(1)]

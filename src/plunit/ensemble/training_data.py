@@ -1,22 +1,21 @@
-"""A run of training: the data it is given, checked, and the state it carries from step to step.
+"""The data that a run of training is given, checked, and the rows that it is validated on.
 
 The members are trained on one batch for all steps, on a stream of new ones, or on the rows of a table.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from plunit.base.ranges import as_count
-from plunit.ensemble.arrays import Array, as_array, as_factors, as_many
-from plunit.ensemble.mlp import MLP, spread
-from plunit.ensemble.nonlinearities import LOSSES, PROBABILITIES
+from plunit.ensemble.arrays import Array, as_array
+from plunit.ensemble.mlp import MLP
+from plunit.ensemble.nonlinearities import PROBABILITIES
 
 Data = tuple[Any, Any]
 """Inputs [in, batch] and targets [out, batch], shared by the members; or [in, batch, S] and [out, batch, S]."""
@@ -36,7 +35,7 @@ class Rows:
         batch: rows of each step, drawn by each member for itself; 0 takes all rows at each step. In one pass over the
             table a member meets each row once; put the rows in random order first.
         seeds: of the members' draws, [S].
-        held: number of rows that a member does not draw but is validated on (see `search`); needs a batch.
+        held: number of rows that a member does not draw but is validated on (see `search_networks`); needs a batch.
         firsts: where they begin, for each member [S]; after the last row comes row 0.
     """
 
@@ -241,139 +240,3 @@ def _is_finite(part: Array) -> bool:
     """Return whether all numbers are finite: their sum is, except for large ones."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(part.sum()) or np.isfinite(part).all())
-
-
-Selected = TypeVar("Selected", bound="State")
-
-
-@dataclass
-class State:
-    """Parameters, Adam's moments and the recorded losses of an ensemble; an engine's `advance` changes them in place.
-
-    Adam has the usual settings (0.9, 0.999, 1e-8). A weight w loses lr decay w at each step; biases, alpha and c lose
-    nothing. The loss is recorded before every step that is a multiple of `stride`.
-    """
-
-    network: MLP
-    loss: str
-    stride: int
-    lr: Array  # [S]
-    decay: Array  # [S]
-    alpha: Array  # [depth - 1, S]
-    c: Array  # [depth - 1, S]
-    theta: Array  # [parameters, S]
-    mean: Array  # Adam's first moment, [parameters, S]
-    square: Array  # Adam's second moment, [parameters, S]
-    running: Array  # the running mean of theta, [parameters, S]; see `Validation.average`
-    best: Array  # the parameters with the least validation loss, [parameters, S]
-    best_loss: Array  # that loss, [S]; infinite before the first look
-    best_step: Array  # the number of steps after which it was found, [S]
-    mark: Array  # the last validation loss that was better than the mark before by the tolerance, [S]
-    waited: Array  # how many looks ago that was, [S]
-    history: Array  # losses [ceil(steps / stride), S]; NaN where none was taken
-    looks: Array  # validation losses [steps // every, S]; NaN after a member has ended
-
-    @property
-    def members(self) -> int:
-        """The number of members."""
-        return int(self.theta.shape[1])
-
-    def select(self: Selected, members: Any) -> Selected:
-        """Return a copy with some of the members."""
-        arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        kept: dict[str, Any] = {name: value[..., members].copy() for name, value in arrays.items()}
-        return dataclasses.replace(self, **kept)
-
-
-def begin(
-    network: MLP, theta: Array, *, steps: int, every: int = 0, stride: int = 16, loss: str = "square", **factors: Any
-) -> State:
-    """Return the state before the first step, checked; its arrays are its own.
-
-    The factors are lr, decay, alpha and c, as `train` takes them. There is room for the losses of `steps` steps, and
-    for those of validation every `every` steps.
-    """
-    if theta.ndim != 2 or theta.shape[0] != network.parameters or theta.shape[1] < 1:
-        raise ValueError(f"theta must be [{network.parameters}, members] for {network}, got {tuple(theta.shape)}")
-    if not isinstance(loss, str) or loss not in LOSSES:
-        raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
-    dtype, members = theta.dtype, theta.shape[1]
-    factors = {"lr": 0.01, "decay": 0.0, "alpha": 0.1, "c": 1.0, **factors}
-    lr, decay, alpha, c = (as_factors(name, value, dtype) for name, value in factors.items())
-    return State(
-        network,
-        loss,
-        stride,
-        lr=as_many("lr", lr, members),
-        decay=as_many("decay", decay, members),
-        **{name: np.array(spread(network, theta, value), order="C") for name, value in (("alpha", alpha), ("c", c))},
-        **{name: np.array(theta, order="C") for name in ("theta", "running", "best")},
-        **{name: np.zeros(theta.shape, dtype) for name in ("mean", "square")},
-        **{name: np.full(members, np.inf, dtype) for name in ("best_loss", "mark")},
-        best_step=np.zeros(members, np.int64),
-        waited=np.zeros(members, np.int32),
-        history=np.full((math.ceil(steps / stride), members), np.nan, dtype),
-        looks=np.full((steps // every if every else 0, members), np.nan, dtype),
-    )
-
-
-ADAMS = ("pytorch", "tensorflow")
-"""The forms of Adam; see `Steps.corrections`."""
-
-
-@dataclass(frozen=True)
-class Steps:
-    """Some steps of training: first, ..., first + len(schedule) - 1."""
-
-    first: int  # the number of steps taken before
-    schedule: Array  # the factor of the step size at each of them
-    training: StepData
-    tests: StepData | None = None  # the validation points
-    validation: Validation | None = None  # how often they are used
-    adam: str = "pytorch"  # one of ADAMS
-
-    @property
-    def last(self) -> int:
-        """The number of steps taken after."""
-        return self.first + len(self.schedule)
-
-    def corrections(self, t: Any) -> tuple[Any, Any]:
-        """Return the divisor of Adam's mean, and the factor of the root of its square, at steps t = 1, 2, ...
-
-        PyTorch adds epsilon to the corrected root, sqrt(square / (1 - 0.999^t)), as the paper of Adam's algorithm does;
-        TensorFlow adds it to sqrt(square) and corrects both by the step size.
-        """
-        mean, root = 1 - 0.9**t, np.sqrt(1 - 0.999**t)
-        return (mean, 1 / root) if self.adam == "pytorch" else (mean / root, np.ones_like(root))
-
-    def shares(self) -> Array | None:
-        """Return what the running mean, if there is one, takes in at step t = 1, 2, ...: 1 / (1 + average (t - 1))."""
-        if not (self.validation and self.validation.average):
-            return None
-        return np.asarray(1 / (1 + self.validation.average * np.arange(self.first, self.last)))
-
-
-Part = tuple[State, Steps]
-"""An ensemble and the steps that it takes."""
-
-Engine = Callable[[Sequence[Part]], None]
-"""Takes the steps of several ensembles, in place."""
-
-
-def whole_looks(patience: float) -> int:
-    """Return the number of looks after which patience is at its end; no training has as many as 2^31 - 1.
-
-    >>> whole_looks(3), whole_looks(2.5), whole_looks(math.inf)
-    (3, 3, 2147483647)
-    """
-    return math.ceil(min(patience, 2**31 - 1))
-
-
-def check_room(state: State, steps: Steps) -> None:
-    """Raise ValueError if the state has no room for the losses of these steps: the program would write past it."""
-    looks = steps.last // steps.validation.every if steps.validation else 0
-    if len(state.history) * state.stride < steps.last or len(state.looks) < looks:
-        raise ValueError(
-            f"the state has room for {len(state.history) * state.stride} steps and {len(state.looks)} looks at the "
-            f"validation rows, these are {steps.last} and {looks}; begin with more steps, and with every"
-        )

@@ -1,4 +1,4 @@
-"""Load a compiled program: the library of the wheel or, where there is none, one compiled here and kept in the cache.
+"""The library of a compiled program: from the wheel or, where there is none, compiled here and kept in the cache.
 
 The wheel has a library for each level of the processor. All levels with fused multiply-add compute the same bits, and
 so does a program compiled here; without it, on x86-64 before AVX2, products are rounded before they are added.
@@ -17,19 +17,14 @@ from pathlib import Path
 from plunit.base import cache
 from plunit.programs import compiling
 from plunit.programs.compiling import CannotCompile
-from plunit.programs.interface import difference
 
 LIB = Path(__file__).with_name("lib")  # in a wheel; setup.py makes it
-
-
-class OtherStructs(CannotCompile):
-    """A program whose structs differ from those of Python, in C++ files of another version."""
 
 
 @functools.cache
 def library(program: str = "train") -> ctypes.CDLL:
     """Load a program of `compiling.PROGRAMS`; raise CannotCompile, with the reason, where it cannot be compiled."""
-    return packaged(program) or compile_program(("-march=native",), program)
+    return load_packaged(program) or compile_program(("-march=native",), program)
 
 
 def why_not_native(program: str = "train") -> str:
@@ -47,8 +42,8 @@ def choose_engine(asked: str | None, program: str = "train", *, stacklevel: int 
         raise ValueError(f"unknown engine {asked!r}; choose native or numpy")
     if asked is None and (reason := why_not_native(program)):
         warnings.warn(
-            f"{reason}. Training runs in NumPy, which is slower. The algorithm is the same, but single members differ, "
-            "because differences of rounding grow during training. Statistics over many members agree.",
+            f"{reason}. NumPy is used instead, which is slower. The algorithm is the same, but it rounds differently, "
+            "and in training such differences grow: a single network differs, while statistics over many agree.",
             stacklevel=stacklevel,
         )
         return "numpy"
@@ -66,7 +61,7 @@ def is_fused() -> bool:
     return bool(why_not_native() or library().plunit_fused())
 
 
-def packaged(program: str = "train") -> ctypes.CDLL | None:
+def load_packaged(program: str = "train") -> ctypes.CDLL | None:
     """Load the best library of the wheel for this processor; None if none was made from the present source, or fits.
 
     The library "train" of the lowest level runs on every processor and says which level this one has.
@@ -76,8 +71,8 @@ def packaged(program: str = "train") -> ctypes.CDLL | None:
         if (LIB / compiling.SOURCES).read_text(encoding="ascii").strip() != compiling.source_hash():
             return None
         level = ctypes.CDLL(str(LIB / compiling.file_name(levels[1]))).plunit_level()
-        return load(LIB / compiling.file_name(levels[level], program), program)
-    except (OSError, ValueError, KeyError, OtherStructs):
+        return ctypes.CDLL(str(LIB / compiling.file_name(levels[level], program)))
+    except (OSError, ValueError, KeyError):
         return None
 
 
@@ -92,28 +87,20 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
     parts = [compiling.source_hash().encode(), macros, *map(str.encode, target)]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     path = cache.private_folder() / f"{program}-{key}.so"
-    kept(path, lambda scratch: compiling.compiled(compiler, scratch, compiling.source(program)))
+    cache_library(path, lambda scratch: compiling.compile_library(compiler, scratch, compiling.source(program)))
     try:
-        return load(path, program)
+        return ctypes.CDLL(str(path))
     except OSError as error:
         raise CannotCompile(f"the compiled program does not load: {error}") from error
 
 
-def kept(path: Path, compiled: Callable[[str], bytes]) -> Path:
-    """Return the path of a library in the cache, after `compiled` has made it in a scratch folder if need be."""
+def cache_library(path: Path, build: Callable[[str], bytes]) -> Path:
+    """Return the path of a library in the cache; unless it is there, `build` makes it in a scratch folder."""
     try:
         if not cache.verified(path):
             with cache.part_folder(path.parent) as scratch:
-                content = compiled(scratch)
+                content = build(scratch)
             cache.write_verified(path, content)
     except OSError as error:
         raise CannotCompile(f"the compiled program cannot be written to {path.parent}: {error}") from error
     return path
-
-
-def load(path: Path, program: str) -> ctypes.CDLL:
-    """Load a library of a program; raise OtherStructs unless its structs are those of `interface`."""
-    found = ctypes.CDLL(str(path))
-    if other := difference(found, program):
-        raise OtherStructs(f"the compiled program does not fit this plunit: {other}; install plunit again")
-    return found

@@ -1,16 +1,27 @@
-"""The training of one density network: its points, checked before a program reads them, its state, its steps."""
+"""The training of density networks: their points, checked before a program reads them, their state, and their steps.
+
+`advance` takes steps by the compiled program of programs/csrc/chain.cpp, in float32; `numpy_chain` states the same in
+NumPy.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from plunit.densities.degenerate import constants
-from plunit.densities.density_network import Architecture, DensityNetwork
+from plunit import learned
+from plunit.base.machine import processors
+from plunit.densities.density_faults import constants
+from plunit.densities.density_network import LEARNED, Architecture, DensityNetwork
+from plunit.ensemble.adam import corrections, whole_looks
 from plunit.ensemble.arrays import Array, as_array
+from plunit.programs.interface import ChainTask, SampleArrays, Struct, call_program, run_on_threads
+from plunit.programs.libraries import library
 
 AVERAGED = 1000  # the running mean of the parameters is over about this many steps, and over fewer at the beginning
 
@@ -49,7 +60,7 @@ class Member:
         return DensityNetwork(self.architecture, self.best.astype(np.float64), self.order, self.sign.astype(np.float64))
 
 
-def begin(start: DensityNetwork, seed: int, looks: int) -> Member:
+def initial_member(start: DensityNetwork, seed: int, looks: int) -> Member:
     """Return a member before its first step, with room for `looks` looks at the validation points."""
     form, theta = start.architecture, start.theta
     return Member(
@@ -78,21 +89,27 @@ class Sample:
     weight: Array | None = None
 
 
-def checked(sample: Sample | Array, features: int, what: str) -> Sample:
-    """Return points as contiguous float32 with mean weight 1; raise ValueError if the points of `what` are wrong."""
+class PreparedSample(Sample):
+    """Points that `prepare` has checked: contiguous float32, with weights of mean 1."""
+
+
+def prepare(sample: Sample | Array, features: int, what: str) -> PreparedSample:
+    """Return points for the engines, unchanged if they were prepared; ValueError if the points of `what` are wrong."""
+    if isinstance(sample, PreparedSample) and sample.x.shape[1] == features:
+        return sample
     sample = sample if isinstance(sample, Sample) else Sample(sample)
     x = _numbers(sample.x, f"x of {what}")
     if x.ndim != 2 or x.shape[1] != features or not len(x):
         raise ValueError(f"x of {what} must be [rows, {features}] with one row or more, got shape {x.shape}")
     if sample.weight is None:
-        return Sample(x)
+        return PreparedSample(x)
     weight = _numbers(sample.weight, f"weight of {what}", np.float64)
     if weight.shape != (len(x),):
         raise ValueError(f"weight of {what} must be [{len(x)}], one for each row; got shape {weight.shape}")
     if weight.min() < 0 or not weight.max() > 0:
         raise ValueError(f"weights of {what} must be at least 0, and not all 0; the least is {weight.min():g}")
     weight = weight / weight.max()  # the sum of large weights may overflow
-    return Sample(x, np.ascontiguousarray(weight / weight.mean(), dtype=np.float32))
+    return PreparedSample(x, np.ascontiguousarray(weight / weight.mean(), dtype=np.float32))
 
 
 def check_spread(sample: Sample) -> None:
@@ -133,7 +150,7 @@ class MemberSteps:
         return len(self.rate)
 
 
-def check_room(member: Member, steps: MemberSteps) -> None:
+def check_looks(member: Member, steps: MemberSteps) -> None:
     """Raise ValueError unless the member has room for all looks of these steps."""
     looks = (member.steps + steps.count) // steps.every
     if steps.tests and looks > len(member.looks):
@@ -149,3 +166,69 @@ def shares(first: int, count: int) -> Array:
 def nearest(batch: int) -> int:
     """Return how many samples of a batch stand for the density at a kink."""
     return math.ceil(math.sqrt(batch))
+
+
+def mean_loss(network: DensityNetwork, sample: Sample) -> float:
+    """Return the mean of weight times (|z|^2 / 2 - log|det dz/dx|)."""
+    z, log_det = network.forward(sample.x.T)
+    return float(np.average(0.5 * (z**2).sum(0) - log_det, weights=sample.weight))
+
+
+_ARRAYS = ("order", "sign", "theta", "mean", "square", "average", "best", "radii", "looks")
+
+
+def advance(members: Sequence[Member], steps: MemberSteps, threads: int | None = None) -> None:
+    """Take the steps of Adam for all members, in place, by the compiled program.
+
+    Threads, by default one for each processor, share the members; the bits do not depend on their number.
+    """
+    program, left = library("chain"), iter(members)  # Python's lock makes `next` of a list's iterator atomic
+
+    def work() -> None:
+        for member in left:
+            advance_member(program, member, steps)
+
+    run_on_threads(work, min(threads or processors(), len(members)))
+
+
+def advance_member(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> None:
+    """Take the steps of one member with a given build of the program, which releases Python's lock."""
+    check_looks(member, steps)
+    form = member.architecture
+    mean, root = corrections(np.arange(member.steps + 1, member.steps + steps.count + 1, dtype=np.float64))
+    schedules = {
+        "rate": steps.rate / mean,
+        "root": root,
+        "rho": np.broadcast_to(steps.rho, root.shape),
+        "share": shares(member.steps, steps.count),
+    }
+    with np.errstate(over="ignore"):  # of a rate that no network survives
+        numbers = {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in schedules.items()}
+    task = ChainTask(
+        features=form.features,
+        blocks=form.blocks,
+        sides=1 if form.activation == "leaky" else 2,
+        learned=len(LEARNED[form.activation]),
+        limit=learned.LIMIT,
+        training=_sample(steps.training),
+        tests=_sample(steps.tests),
+        batch=steps.batch,
+        nearest=nearest(steps.batch),
+        every=steps.every,
+        seed=member.seed % 2**64,
+        first=member.steps,
+        steps=steps.count,
+        patience=whole_looks(steps.patience if steps.tests else math.inf),
+        best_loss=member.loss,
+        mark=member.mark,
+        best_step=member.best_step,
+        waited=member.waited,
+        **numbers,
+        **{name: getattr(member, name) for name in _ARRAYS},
+    )
+    member.steps += call_program(program.plunit_chain, ctypes.byref(task))
+    member.loss, member.best_step, member.mark, member.waited = task.best_loss, task.best_step, task.mark, task.waited
+
+
+def _sample(sample: Sample | None) -> Struct:
+    return SampleArrays() if sample is None else SampleArrays(x=sample.x, weight=sample.weight, count=len(sample.x))
