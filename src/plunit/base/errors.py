@@ -12,20 +12,20 @@ class UserError(Exception):
     """An error that the user can fix; the text says what is wrong, in one line."""
 
 
-def shown(value: object) -> str:
+def escape(value: object) -> str:
     r"""Return a value as one line: the text itself, or escaped where it would not print.
 
-    >>> print(shown("a\nb"))
+    >>> print(escape("a\nb"))
     a\nb
     """
     text = str(value)
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a text of a user for a message: in quotes, in one line, and shortened to 40 characters.
 
-    >>> quoted("x" * 50)
+    >>> quote("x" * 50)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
     """
     return repr(text if len(text) <= 40 else text[:40] + "...")

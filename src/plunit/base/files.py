@@ -87,10 +87,10 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]
     write_atomically(path, text.getvalue().encode())
 
 
-def shortened(name: str, most: int = 100) -> str:
+def shorten_name(name: str, most: int = 100) -> str:
     """Return a name that any file system takes: a long one is cut, and ends in a hash of the whole.
 
-    >>> shortened("sine-loss"), len(shortened("x" * 1000))
+    >>> shorten_name("sine-loss"), len(shorten_name("x" * 1000))
     ('sine-loss', 100)
     """
     if len(name.encode()) <= most:

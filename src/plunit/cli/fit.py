@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 from typer.core import TyperCommand
 
-from plunit.base.errors import UserError, shown
-from plunit.base.fields import known
+from plunit.base.errors import UserError, escape
+from plunit.base.fields import match_name
 from plunit.base.files import ending
 from plunit.base.progress import bars
 from plunit.cli import NOT_SHOWN, Stopped
@@ -104,7 +104,7 @@ def fit_(
     Exit code 30: the files are written, but not proved to be within --error. 2: invalid options or table. 130: Ctrl-C.
     """
     console, widths = Console(stderr=True), _widths(hidden)
-    known("activation", activation, ACTIVATIONS)
+    match_name("activation", activation, ACTIVATIONS)
     problem = _problem(source, target, inputs, drop_missing, low, high, _ranges(ranges or ()), splits, console)
     few = len(problem.inputs) == 1 and (pieces is not None or error is not None)
     _check(problem, pieces, error, activation, bits, save or (), few)
@@ -136,7 +136,7 @@ def fit_(
     lines = told(problem, settings, found)
     hint = f"; --pieces {found.reduced.curve.pieces} saves the curve" if found.reduced and not files.few else ""
     try:  # files first: the output may be a pipe that nobody reads
-        for line in write_files(files, problem, found, lines, shlex.join(map(shown, ["plunit", *sys.argv[1:]]))):
+        for line in write_files(files, problem, found, lines, shlex.join(map(escape, ["plunit", *sys.argv[1:]]))):
             lines.append(line + hint if line.endswith(", the network") else line)
     except KeyboardInterrupt:
         raise Stopped("stopped while files were written; run the command again for those that are missing") from None

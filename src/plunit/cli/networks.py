@@ -17,7 +17,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from plunit import pieces
-from plunit.base.errors import UserError, shown
+from plunit.base.errors import UserError, escape
 from plunit.base.files import resolve, save_whole
 from plunit.base.progress import bars
 from plunit.cli import NOT_SHOWN
@@ -114,7 +114,7 @@ def _load(path: Path, shape: tuple[int, ...] | None = None) -> tuple[Network, li
     for each in found:
         if not isinstance(each.message, pieces.JumpWarning):
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return net, [f"note: {shown(each.message)}" for each in found if isinstance(each.message, pieces.JumpWarning)]
+    return net, [f"note: {escape(each.message)}" for each in found if isinstance(each.message, pieces.JumpWarning)]
 
 
 def domain_of(net: Network, box: str) -> Box:
@@ -170,7 +170,7 @@ def _one_line(remedy: str = "") -> Iterator[None]:
     except (ImportError, ValueError) as error:
         raise UserError(str(error)) from None
     except OSError as error:
-        raise UserError(f"{shown(error.filename)}: {error.strerror}; {remedy}") from None
+        raise UserError(f"{escape(error.filename)}: {error.strerror}; {remedy}") from None
 
 
 @contextlib.contextmanager
@@ -242,7 +242,8 @@ def prove_(
         raise UserError("give a network and a property, or a property and --network NAME=NET once for each network")
     if nets and _is_property(nets[0]) and not _is_property(formula):
         raise UserError(
-            f"{shown(nets[0])} is a property; the network comes first: plunit prove {shown(formula)} {shown(nets[0])}"
+            f"{escape(nets[0])} is a property; the network comes first: "
+            f"plunit prove {escape(formula)} {escape(nets[0])}"
         )
     read = [*nets, *named.values(), formula]
     for path in read:  # before packages are imported that read them
@@ -272,7 +273,7 @@ def _is_property(path: Path) -> bool:
 def _named(text: str) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
     if not (name and equals and path):
-        raise UserError(f"--network {shown(text)} must be NAME=NET, as in --network f=net.onnx")
+        raise UserError(f"--network {escape(text)} must be NAME=NET, as in --network f=net.onnx")
     return name, Path(path)
 
 
@@ -297,8 +298,8 @@ def _question(
             raise ValueError("VNN-LIB 1.0 names no networks; give NET instead of --network")
         asked.check_fits(nets[""])
     except ValueError as error:
-        every = " and ".join(shown(path) for path in paths.values())
-        raise UserError(f"{every} and {shown(formula)} do not fit: {error}") from None
+        every = " and ".join(escape(path) for path in paths.values())
+        raise UserError(f"{every} and {escape(formula)} do not fit: {error}") from None
     letters = [*(f"X_{i}" for i in range(asked.inputs)), *(f"Y_{i}" for i in range(asked.outputs))]
     return nets[""], asked, {name: i for i, name in enumerate(letters)}, notes
 
@@ -317,10 +318,10 @@ def assignment(names: dict[str, int], values: Sequence[float]) -> str:
 def _check_place(witness: Path, read: Sequence[Path]) -> None:
     """Raise UserError if the witness cannot be written, or would replace a file that is read."""
     if not witness.parent.is_dir() or (witness.exists() and not witness.is_file()):
-        raise UserError(f"--witness {shown(witness)} must be a file in a folder that exists; make it, or name another")
+        raise UserError(f"--witness {escape(witness)} must be a file in a folder that exists; make it, or name another")
     try:
         place = resolve(witness)
     except OSError:  # a loop of links
-        raise UserError(f"--witness {shown(witness)} cannot be written; name another file") from None
+        raise UserError(f"--witness {escape(witness)} cannot be written; name another file") from None
     if place in map(resolve, read):
-        raise UserError(f"--witness {shown(witness)} would replace a file that is read; name another")
+        raise UserError(f"--witness {escape(witness)} would replace a file that is read; name another")

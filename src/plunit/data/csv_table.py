@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plunit.base.errors import quoted
+from plunit.base.errors import quote
 
 Array = npt.NDArray[np.float64]
 Column = npt.NDArray[Any]
@@ -183,7 +183,7 @@ class CsvTable:
                 raise
             if columns[-1] in texts:
                 raise TableFault(
-                    f": the target {quoted(self.names[columns[-1]])} is text, and a target must hold numbers. "
+                    f": the target {quote(self.names[columns[-1]])} is text, and a target must hold numbers. "
                     "Choose another, or for classes use plunit.sklearn.PLUClassifier."
                 ) from None
         rest = [column for column in columns if column not in texts]
@@ -274,7 +274,7 @@ class CsvTable:
         )
 
     def _place(self, line: int, column: int, field: str) -> str:
-        return f"line {line}, column {quoted(self.names[column])}: {quoted(field)}"
+        return f"line {line}, column {quote(self.names[column])}: {quote(field)}"
 
     def _rows(self, columns: Sequence[int], data: Lines | None = None) -> Iterator[tuple[int, list[str]]]:
         """Yield the line and the chosen fields of each row; raise TableFault where one has more fields, or fewer."""
@@ -344,7 +344,7 @@ def _find_delimiter(sample: list[str]) -> str:
     other = next((mark for mark in "|:/" if mark in bare[0]), None)
     cause = f"{other!r} is not a delimiter here" if other else "a table needs a target and an input"
     raise TableFault(
-        f": only one column was found in {quoted(sample[0])}: {cause}. "
+        f": only one column was found in {quote(sample[0])}: {cause}. "
         f"Separate the columns by one of {', '.join(_DELIMITERS.values())}."
     )
 

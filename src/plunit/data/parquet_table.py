@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.base.errors import describe_missing, quoted
+from plunit.base.errors import describe_missing, quote
 from plunit.data.csv_table import (
     MAX_NUMBERS,
     MAX_TEXTS,
@@ -47,7 +47,7 @@ class ParquetTable:
     def first_missing(self, columns: Sequence[int]) -> str:
         """Return the place of the first missing number."""
         row, at = np.argwhere(np.isnan(self.numbers(columns)))[0]
-        return f"row {row + 1}, column {quoted(self.names[columns[at]])}"
+        return f"row {row + 1}, column {quote(self.names[columns[at]])}"
 
     def columns(self, columns: Sequence[int]) -> list[Column]:
         """Return each column; the last one must hold numbers."""
@@ -85,11 +85,11 @@ def _check_values(name: str, values: Any, kind: type) -> None:
     """Refuse infinities and dates."""
     if kind is object:
         if (row := first_date(values)) is not None:
-            raise date_fault(f"row {row + 1}, column {quoted(name)}: {quoted(values[row])}")
+            raise date_fault(f"row {row + 1}, column {quote(name)}: {quote(values[row])}")
     elif (infinite := np.flatnonzero(np.isinf(values))).size:
         row = infinite[0]
         raise TableFault(
-            f", row {row + 1}, column {quoted(name)}: {values[row]} is infinite. "
+            f", row {row + 1}, column {quote(name)}: {values[row]} is infinite. "
             "Numbers must be finite: correct the value or remove the row."
         )
 
@@ -104,10 +104,10 @@ def _kind(field: Any, text: bool) -> type:
     if text and any(test(kind) for test in (types.is_string, types.is_large_string, types.is_boolean)):
         return object
     if text and types.is_temporal(kind):
-        raise date_fault(f"column {quoted(field.name)}: the type {field.type}")
+        raise date_fault(f"column {quote(field.name)}: the type {field.type}")
     needed = "integers, floating-point numbers, text or booleans" if text else "integers or floating-point numbers"
     raise TableFault(
-        f", column {quoted(field.name)}: the type is {field.type}. Columns must hold {needed}: "
+        f", column {quote(field.name)}: the type is {field.type}. Columns must hold {needed}: "
         "convert or remove the column, or choose other inputs or another target."
     )
 

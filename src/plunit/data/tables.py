@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plunit.base.errors import UserError, quoted, shown
+from plunit.base.errors import UserError, escape, quote
 from plunit.base.files import ending
 from plunit.data.csv_table import MAX_TEXTS, Array, Column, CsvTable, TableFault, check_size, is_number
 
@@ -113,7 +113,7 @@ def read_columns(
         gone = np.any([*(missing for missing in gaps if not missing.all()), np.isnan(y)], axis=0)
         if gone.any():
             what = "a missing value" if drop_missing else "no target"
-            say(f"{shown(path)}: {gone.sum()} of {len(y)} rows are left out, because they have {what}.")
+            say(f"{escape(path)}: {gone.sum()} of {len(y)} rows are left out, because they have {what}.")
             *x, y = (column[~gone] for column in (*x, y))
         names = [table.names[column] for column in chosen]
         _check_rows(np.column_stack([*(column for column in x if column.dtype != object), y]), names[-1])
@@ -131,7 +131,7 @@ def _faults(path: Path) -> Iterator[None]:
     try:
         yield
     except TableFault as fault:
-        raise UserError(shown(path) + shown(fault)) from None
+        raise UserError(escape(path) + escape(fault)) from None
 
 
 def check_exists(path: Path) -> None:
@@ -173,14 +173,14 @@ def _say_header(path: Path, table: CsvTable, say: Say) -> None:
     """Say what the first row was taken for, where it could be something else."""
     if not table.header:
         say(
-            f"{shown(path)}: the first row is data, because it holds only numbers. "
+            f"{escape(path)}: the first row is data, because it holds only numbers. "
             f"The columns are numbered from 1 to {len(table.names)}. Add a header line to name them."
         )
     elif numbers := [name for name in table.names if is_number(name, table.delimiter)]:
         text = next(name for name in table.names if not is_number(name, table.delimiter))
         say(
-            f"{shown(path)}: the first row is the header, because {quoted(text)} is not a number. "
-            f"It holds {quoted(numbers[0])} too. If the row is data, add a header line above it."
+            f"{escape(path)}: the first row is the header, because {quote(text)} is not a number. "
+            f"It holds {quote(numbers[0])} too. If the row is data, add a header line above it."
         )
 
 
@@ -189,7 +189,7 @@ def _say_comments(path: Path, table: CsvTable | ParquetTable, say: Say) -> None:
     if isinstance(table, CsvTable) and (count := len(table.comments)):
         skipped = "1 line is skipped as a comment" if count == 1 else f"{count} lines are skipped as comments"
         say(
-            f"{shown(path)}: {skipped}. A line that begins with # is a row only if it has {len(table.names)} fields "
+            f"{escape(path)}: {skipped}. A line that begins with # is a row only if it has {len(table.names)} fields "
             "and comes after the first row."
         )
 
@@ -199,15 +199,14 @@ def _choose(names: Sequence[str], target: str, inputs: Sequence[str]) -> list[in
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         places = [number for number, name in enumerate(names, 1) if name == repeated[0]]
         raise TableFault(
-            f": columns {places[0]} and {places[1]} are both named {quoted(repeated[0])}. "
-            "Names must differ: rename one."
+            f": columns {places[0]} and {places[1]} are both named {quote(repeated[0])}. Names must differ: rename one."
         )
     last = _find(names, target)
     chosen = [_find(names, name) for name in inputs] or [at for at in range(len(names)) if at != last]
     if last in chosen:
-        raise UserError(f"The target {quoted(names[last])} is among the inputs. Remove it there.")
+        raise UserError(f"The target {quote(names[last])} is among the inputs. Remove it there.")
     if twice := [at for at, count in Counter(chosen).items() if count > 1]:
-        raise UserError(f"The input {quoted(names[twice[0]])} is given twice. Name each column once.")
+        raise UserError(f"The input {quote(names[twice[0]])} is given twice. Name each column once.")
     return [*chosen, last]
 
 
@@ -225,13 +224,13 @@ def _find(names: Sequence[str], wanted: str) -> int:
         )
     lowered = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wanted.lower(), lowered, n=1)
-    guess = f" Did you mean {quoted(lowered[near[0]])}?" if near else ""
-    raise TableFault(f" has no column {quoted(wanted)}.{guess} The columns are {_listed(names)}.")
+    guess = f" Did you mean {quote(lowered[near[0]])}?" if near else ""
+    raise TableFault(f" has no column {quote(wanted)}.{guess} The columns are {_listed(names)}.")
 
 
 def _listed(names: Sequence[str]) -> str:
     rest = f", ... ({len(names)} in all)" if len(names) > _NAMED else ""
-    return ", ".join(map(quoted, names[:_NAMED])) + rest
+    return ", ".join(map(quote, names[:_NAMED])) + rest
 
 
 def _check_rows(values: Array, target: str) -> None:
@@ -244,7 +243,7 @@ def _check_rows(values: Array, target: str) -> None:
         raise TableFault(f" holds a number of size {largest:g}. The limit is {_LARGEST:g}: scale its column.")
     if (values[:, -1] == values[0, -1]).all():
         raise TableFault(
-            f": the target {quoted(target)} is {values[0, -1]} in every row. "
+            f": the target {quote(target)} is {values[0, -1]} in every row. "
             "A target must vary: choose another column as the target."
         )
 
@@ -262,9 +261,9 @@ def _varying(path: Path, x: Sequence[Column], names: Sequence[str], say: Say) ->
         else:
             kept.append(at)
     if constant:
-        say(f"{shown(path)}: inputs with one value in all rows are left out: {_listed(constant)}.")
+        say(f"{escape(path)}: inputs with one value in all rows are left out: {_listed(constant)}.")
     if unique:
-        say(f"{shown(path)}: inputs with another text in every row are left out: {_listed(unique)}.")
+        say(f"{escape(path)}: inputs with another text in every row are left out: {_listed(unique)}.")
     if not kept:
         raise TableFault(": no input column is left. At least one must vary: choose other inputs.")
     return kept

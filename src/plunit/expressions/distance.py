@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.base.errors import quoted
+from plunit.base.errors import quote
 from plunit.base.ranges import as_positive
 from plunit.expressions.expression import Expression, finite_values
 from plunit.expressions.forms import halves, linear_enclosure
@@ -114,7 +114,7 @@ def comparison(expression: Expression, function: Curve | Network, box: Any, *, c
     names = expression.names
     if len(names) > MOST_VARIABLES:
         raise ValueError(
-            f"the largest error is bounded for {MOST_VARIABLES} variables at most, and {quoted(expression.text)} has "
+            f"the largest error is bounded for {MOST_VARIABLES} variables at most, and {quote(expression.text)} has "
             f"{len(names)}"
         )
     if isinstance(function, Curve):
@@ -124,7 +124,7 @@ def comparison(expression: Expression, function: Curve | Network, box: Any, *, c
         inputs, outputs = function.inputs, function.outputs
     if names and len(names) != inputs:
         raise ValueError(
-            f"{quoted(expression.text)} has the variables {', '.join(names)}, and the other function has "
+            f"{quote(expression.text)} has the variables {', '.join(names)}, and the other function has "
             f"{inputs} input{'s' * (inputs > 1)}; both need the same number"
         )
     if outputs != 1:

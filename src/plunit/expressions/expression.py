@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.base.errors import quoted
+from plunit.base.errors import quote
 from plunit.pieces.arrays import Floats, blocks
 
 CHUNK = 2**14
@@ -113,7 +113,7 @@ class Expression:
         """f: arrays [...], one for each name -> [...]."""
         if self.names and len(inputs) != len(self.names):
             wanted = f"{len(self.names)} ({', '.join(self.names)})"
-            raise TypeError(f"{quoted(self.text)} needs one array for each variable, {wanted}, got {len(inputs)}")
+            raise TypeError(f"{quote(self.text)} needs one array for each variable, {wanted}, got {len(inputs)}")
         given = [np.asarray(item) for item in inputs]
         if wrong := [array.dtype for array in given if array.dtype.kind not in "biuf"]:
             raise TypeError(f"variables must be real numbers, got an array of {wrong[0]}")
@@ -138,6 +138,6 @@ def finite_values(expression: Expression, *inputs: Any) -> Floats:
     place = ", ".join(f"{name} = {array[first]!s}" for name, array in zip(expression.names, arrays, strict=False))
     found = "too large or infinite" if np.isinf(values[first]) else "undefined or no real number"
     raise ValueError(
-        f"{quoted(expression.text)} is {found} at {place or 'every place'}; choose a domain on which it is finite, or "
+        f"{quote(expression.text)} is {found} at {place or 'every place'}; choose a domain on which it is finite, or "
         "name another value there with where(condition, a, b)"
     )

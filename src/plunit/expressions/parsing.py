@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from plunit.base.errors import quoted
+from plunit.base.errors import quote
 from plunit.expressions.expression import (
     CONSTANTS,
     FUNCTIONS,
@@ -94,7 +94,7 @@ class _Word(NamedTuple):
     typed: bool = True
 
     def __str__(self) -> str:
-        return "the end of the text" if self.kind == "end" else quoted(self.text if self.typed else "^")
+        return "the end of the text" if self.kind == "end" else quote(self.text if self.typed else "^")
 
 
 def parse(text: str) -> Expression:
@@ -120,9 +120,9 @@ def parse(text: str) -> Expression:
         # in parentheses, so that an index into the source is a column of what was read
         tree = ast.parse(f"({source})", mode="eval").body
     except (RecursionError, MemoryError):
-        raise ExpressionError(1, f"{quoted(text)} is nested too deeply; use fewer signs and powers") from None
+        raise ExpressionError(1, f"{quote(text)} is nested too deeply; use fewer signs and powers") from None
     if isinstance(tree, ast.Compare):
-        raise ExpressionError(1, f"{quoted(text)} is a comparison, not a number; write where(condition, 1, 0)")
+        raise ExpressionError(1, f"{quote(text)} is a comparison, not a number; write where(condition, 1, 0)")
     nodes, todo = [], [tree]
     while todo:
         nodes.append(todo.pop())
@@ -181,7 +181,7 @@ def _words(text: str) -> Iterator[_Word]:
     if len(text) > LENGTH:
         raise ExpressionError(LENGTH + 1, f"the text has {len(text):,} characters, at most {LENGTH:,} can be read")
     if (equation := _EQUATION.match(text)) and (right := equation["right"].strip()):
-        problem = f"'=' cannot stand in an expression; write the right-hand side only: {quoted(right)}"
+        problem = f"'=' cannot stand in an expression; write the right-hand side only: {quote(right)}"
         raise ExpressionError(equation.start("sign") + 1, problem)
     # a name before a parenthesis is a factor if it is a variable elsewhere, or a constant
     factors = {word[0] for word in WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
@@ -190,7 +190,7 @@ def _words(text: str) -> Iterator[_Word]:
         found = WORD.match(text, at)
         if found is None:
             remedy = _REMEDIES.get(text[at], "only numbers, ASCII names, + - * / ** ( ) , and < <= > >= == != can")
-            raise ExpressionError(at + 1, f"{quoted(text[at])} cannot stand in an expression; {remedy}")
+            raise ExpressionError(at + 1, f"{quote(text[at])} cannot stand in an expression; {remedy}")
         kind, word = str(found.lastgroup), found.group()
         if kind == "call" and (name := word[:-1].rstrip()) in factors and name not in NAMES:
             kind, word = "name", name
@@ -226,7 +226,7 @@ def _check_opening(word: _Word, depth: int) -> None:
         close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)
         others = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(NAMES)}"
         remedy = _REMEDIES.get(f"{name}(", others)
-        raise ExpressionError(word.column, f"there is no function {quoted(name)}; {remedy}")
+        raise ExpressionError(word.column, f"there is no function {quote(name)}; {remedy}")
 
 
 def _read_behind_value(word: _Word, opened: list[_Word]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import plunit
-from plunit.base.errors import UserError, describe_missing, is_installed, shown
+from plunit.base.errors import UserError, describe_missing, escape, is_installed
 from plunit.base.files import ending, resolve, save_new, save_whole
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.drawing import drawn
@@ -180,14 +180,14 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
     taken = {resolve(source)}
     for path in filter(None, [files.page, files.plot, *files.models]):
         if not path.parent.is_dir():
-            raise UserError(f"{shown(path)}: there is no folder {shown(path.parent)}; make it first")
+            raise UserError(f"{escape(path)}: there is no folder {escape(path.parent)}; make it first")
         if path.is_dir():
-            raise UserError(f"{shown(path)} is a folder; name a file")
+            raise UserError(f"{escape(path)} is a folder; name a file")
         if resolve(path) in taken:
-            raise UserError(f"{shown(path)} is named twice, or is the table itself; name another file")
+            raise UserError(f"{escape(path)} is named twice, or is the table itself; name another file")
         taken.add(resolve(path))
     if files.plot is not None and ending(files.plot) not in PLOTS:
-        raise UserError(f"{shown(files.plot)} must end in one of {' '.join(PLOTS)}")
+        raise UserError(f"{escape(files.plot)} must end in one of {' '.join(PLOTS)}")
     for path in files.models:
         _check_model(path, problem, activation)
     needed = ["matplotlib", "jinja2", *(["onnx"] if ".onnx" in map(ending, files.models) else [])]
@@ -199,7 +199,7 @@ def _check_model(path: Path, problem: Problem, activation: str) -> None:
     from plunit.pieces.formats.exporter import EXPORTERS
 
     if ending(path) not in EXPORTERS:
-        raise UserError(f"{shown(path)} must end in one of {' '.join(EXPORTERS)}")
+        raise UserError(f"{escape(path)} must end in one of {' '.join(EXPORTERS)}")
     if activation not in PIECEWISE:
         raise UserError(
             f"a file of the model needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}"
@@ -208,7 +208,7 @@ def _check_model(path: Path, problem: Problem, activation: str) -> None:
         listed = ", ".join(problem.inputs[:8]) + (", ..." if count > 8 else "")
         is_flagged = problem.inputs[1:] == (f"{problem.inputs[0]} is missing",)
         raise UserError(
-            f"{shown(path)}: the number of inputs is {count} ({listed}), and {path.suffix} takes 1; .h, .onnx and "
+            f"{escape(path)}: the number of inputs is {count} ({listed}), and {path.suffix} takes 1; .h, .onnx and "
             f".json take any number{'; or drop rows with missing values' * is_flagged}"
         )
 
@@ -220,18 +220,18 @@ def write_files(
     from plunit.pieces.formats.exporter import call_note
 
     for path in files.models:
-        yield f"saved {shown(path)}, {_save_model(path, problem, found, few=files.few)}{call_note(path)}"
+        yield f"saved {escape(path)}, {_save_model(path, problem, found, few=files.few)}{call_note(path)}"
     figure = drawn(problem, found)
     if (plot := files.plot) is not None:
         save_whole(plot, _bytes(figure, ending(plot).removeprefix("."), 150))
-        yield f"saved {shown(plot)}"
+        yield f"saved {escape(plot)}"
     text = _page(problem, found.reduced.curve if found.reduced else None, lines, figure, command)
     if files.page is not None:
         save_whole(files.page, text)
-        yield f"saved {shown(files.page)}"
+        yield f"saved {escape(files.page)}"
     else:  # where fit.html is taken, the first free name of fit-2.html, fit-3.html, ...
         names = (Path(f"fit-{number}.html" if number > 1 else "fit.html") for number in itertools.count(1))
-        yield f"saved {shown(save_new(names, text))}"
+        yield f"saved {escape(save_new(names, text))}"
 
 
 def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from plunit.base.errors import UserError, shown
+from plunit.base.errors import UserError, escape
 from plunit.base.files import ending
 from plunit.data.tables import PARQUET, read_columns, read_table
 
@@ -103,11 +103,11 @@ def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_m
     names, notes = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise UserError(
-            f"{shown(path)}: two inputs would be named {shown(twice[0])!r}, because text and missing values become "
+            f"{escape(path)}: two inputs would be named {escape(twice[0])!r}, because text and missing values become "
             "inputs with such names; rename that column or value"
         )
     problem = _of_rows(path, encoded, table.y, names, table.target)
-    return problem._replace(raw=x, columns=tuple(map(shown, table.inputs)), encoder=encoder, notes=tuple(notes))
+    return problem._replace(raw=x, columns=tuple(map(escape, table.inputs)), encoder=encoder, notes=tuple(notes))
 
 
 def _of_rows(path: Path, x: Array, y: Array, inputs: Sequence[str], target: str) -> Problem:
@@ -115,7 +115,7 @@ def _of_rows(path: Path, x: Array, y: Array, inputs: Sequence[str], target: str)
     around = np.where(low == high, np.maximum(1, np.abs(low)), 0)  # one value and gaps, filled with it
     box = np.stack([low - around, high + around], axis=1)
     # what a terminal, a page and a picture show: a name may hold anything
-    return Problem(shown(path.name), x, y, tuple(map(shown, inputs)), shown(target), box)
+    return Problem(escape(path.name), x, y, tuple(map(escape, inputs)), escape(target), box)
 
 
 def column_encoder(numbers: Sequence[int], texts: Sequence[int]) -> Any:
@@ -158,7 +158,7 @@ def _described(encoder: Any, numbers: list[str], texts: list[str]) -> tuple[list
             elif len(values) == 2:  # the encoder drops the first
                 known = f"; another counts as {OTHER.get(values[0], values[0])}"
             lines.append(f"{text} is text with {len(values)} values{known}")
-    return names, [*map(shown, lines), 'an input "... is ..." is 1 where that is so, else 0']
+    return names, [*map(escape, lines), 'an input "... is ..." is 1 where that is so, else 0']
 
 
 def of_expression(

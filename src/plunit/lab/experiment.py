@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 import numpy as np
 
 from plunit.base.errors import UserError, load_plugins
-from plunit.base.fields import checked, known, parsed
+from plunit.base.fields import check_value, match_name, parse_value
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import SECTIONS, Claim
 from plunit.programs.loading import is_fused
@@ -192,13 +192,13 @@ def parse_changes(spec: Any, assignments: Iterable[str]) -> Changes:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not value:
             raise UserError(f"a setting must be field=value, such as lr=0.003, got {text!r}")
-        changes[name] = parsed(name, value, _hint(spec, name))
+        changes[name] = parse_value(name, value, _hint(spec, name))
     return changes
 
 
 def check_changes(spec: Any, stored: Changes) -> Changes:
     """Return changes that were read from a file, lists as tuples; raise UserError unless all are valid."""
-    return {name: checked(name, value, _hint(spec, name)) for name, value in stored.items()}
+    return {name: check_value(name, value, _hint(spec, name)) for name, value in stored.items()}
 
 
 def changed(spec: Any, changes: Changes) -> Any:
@@ -223,4 +223,4 @@ def options(changes: Changes) -> list[str]:
 def _hint(spec: Any, name: str) -> Any:
     """Return the type of a field, with its range."""
     hints = get_type_hints(type(spec), include_extras=True)
-    return hints[known("field", name, hints)]
+    return hints[match_name("field", name, hints)]

@@ -93,7 +93,7 @@ def join(chunks: list[Arrays]) -> Arrays:
 
 def path_of(folder: Path, cell: Cell) -> Path:
     """Return where a cell's file is."""
-    return folder / "cells" / f"{files.shortened(cell.experiment)}-{cell.activation}-{cell.first}-{cell.key}.npz"
+    return folder / "cells" / f"{files.shorten_name(cell.experiment)}-{cell.activation}-{cell.first}-{cell.key}.npz"
 
 
 def scratch_of(folder: Path, cell: Cell) -> Path:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.base.errors import UserError
-from plunit.base.fields import known
+from plunit.base.fields import match_name
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, exact, in_units, spread
 from plunit.ensemble.nonlinearities import module_of
@@ -110,7 +110,7 @@ class Best(NamedTuple):
 
 def export(task: Task, settings: Settings, now: Snapshot, batch: int, form: Any) -> Reply:
     """Return the name, the type and the content of a file."""
-    ending, kind, content = FORMATS[known("format", form, FORMATS)]
+    ending, kind, content = FORMATS[match_name("format", form, FORMATS)]
     member = int(np.argsort(now.loss)[0])  # NaN is last
     if not np.isfinite(now.loss[member]):
         raise UserError(f"all {now.network.activation} networks have diverged; use a lower learning rate")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plunit.base.errors import UserError
-from plunit.base.fields import known
+from plunit.base.fields import match_name
 from plunit.ensemble import MLP, Rows, initial, why_not_native
 from plunit.play.exports import export
 from plunit.play.frames import Painter, Reply, problem_of
@@ -121,12 +121,12 @@ class Session:
         """Return the best network of an activation as a file."""
         self._settle()
         names = self._settings.activations
-        now = self._latest[names.index(known("activation", activation, names))]
+        now = self._latest[names.index(match_name("activation", activation, names))]
         return export(self._task, self._settings, now, self._batch, form)
 
     def command(self, name: Any) -> dict[str, Any]:
         """Pause, resume, step or stop."""
-        known("command", name, ("pause", "resume", "step", "stop"))
+        match_name("command", name, ("pause", "resume", "step", "stop"))
         self.asked = time.monotonic()
         with self._change:
             self.paused = name != "resume"

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from plunit.base.errors import UserError
-from plunit.base.fields import known, made
+from plunit.base.fields import construct, match_name
 from plunit.base.ranges import DOMAIN, Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.ensemble.arrays import Array, Scale
@@ -56,8 +56,8 @@ class Settings:
 
 def settings_of(given: Any) -> Settings:
     """Return the settings of a page, or raise UserError with what is wrong."""
-    found = made("settings", Settings, given)
-    names = [known("activation", name, ACTIVATIONS) for name in found.activations]
+    found = construct("settings", Settings, given)
+    names = [match_name("activation", name, ACTIVATIONS) for name in found.activations]
     if len(set(names)) < len(names):
         raise UserError(f"each activation can be named once, got {', '.join(names)}")
     if "plu_learned" in names and not 1e-6 <= found.alpha <= 1 - 1e-6:
@@ -107,8 +107,8 @@ def task_of(target: Any) -> Task:
     if not isinstance(target, dict):
         raise UserError("a target must be an object such as {'kind': 'expression', 'text': 'sin(x)'}")
     fields = dict(target)
-    kind = known("kind of target", fields.pop("kind", None), KINDS)
-    return made(f"a target of kind {kind}", KINDS[kind], fields)
+    kind = match_name("kind of target", fields.pop("kind", None), KINDS)
+    return construct(f"a target of kind {kind}", KINDS[kind], fields)
 
 
 def _typed(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 6.0) -> Task:
@@ -120,7 +120,7 @@ def _typed(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 
 
 
 def _paper(name: Any) -> Task:
-    texts, low, high, axis = PAPER[known("function of the paper", name, PAPER)]
+    texts, low, high, axis = PAPER[match_name("function of the paper", name, PAPER)]
     return _task([of_expression(written, low, high, axis) for written in texts], scaled=False)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from plunit.base.errors import UserError
-from plunit.base.fields import known, made
+from plunit.base.fields import construct, match_name
 from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.play.frames import Reply
@@ -48,7 +48,7 @@ class Workshop:
 
     def call(self, kind: str, body: Any) -> Reply:
         """Answer a call; what the user can put right is a UserError."""
-        return made(f"the call {kind}", self._calls[known("call", kind, self._calls)], body)
+        return construct(f"the call {kind}", self._calls[match_name("call", kind, self._calls)], body)
 
     def answer(self, kind: str, body: Any) -> tuple[int, Reply]:
         """Return the status of HTTP for a call, and the reply or {"error": one line}."""
