@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from plunit.base.errors import describe_missing, quote
+from plunit.data.csv_records import TableFault
 from plunit.data.csv_table import (
     MAX_NUMBERS,
-    MAX_TEXTS,
     Array,
     Column,
-    TableFault,
     check_size,
+    check_texts,
     date_fault,
     first_date,
 )
@@ -37,7 +37,7 @@ class ParquetTable:
     @classmethod
     def of(cls, content: bytes) -> ParquetTable:
         """Find the names; raise TableFault if it cannot be read."""
-        with _opened(content) as file:
+        with _open(content) as file:
             return cls(content, tuple(file.schema_arrow.names))
 
     def numbers(self, columns: Sequence[int]) -> Array:
@@ -55,11 +55,12 @@ class ParquetTable:
 
     def _read(self, columns: Sequence[int], texts: Sequence[int]) -> list[Any]:
         """Return the columns, of which those of `texts` may hold text."""
-        with _opened(self.content) as file:
+        with _open(self.content) as file:
             fields = [file.schema_arrow.field(column) for column in columns]
             kinds = [_kind(field, column in texts) for field, column in zip(fields, columns, strict=True)]
             check_size(file.metadata.num_rows * len(columns), MAX_NUMBERS)
-            check_size(file.metadata.num_rows * kinds.count(object), MAX_TEXTS, "texts")
+            if object in kinds:
+                check_texts(file.metadata.num_rows * (len(columns) - 1))
             parts: list[list[Any]] = [[np.empty(0, kind)] for kind in kinds]
             # the batches keep the order of the file's columns
             for batch in file.iter_batches(_BATCH, columns=[field.name for field in fields]):
@@ -113,7 +114,7 @@ def _kind(field: Any, text: bool) -> type:
 
 
 @contextmanager
-def _opened(content: bytes) -> Iterator[Any]:
+def _open(content: bytes) -> Iterator[Any]:
     try:
         import pyarrow
         from pyarrow import parquet

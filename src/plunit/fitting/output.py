@@ -177,7 +177,7 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
     It would replace another one of them or the table, its ending or its folder is wrong, the model does not fit into
     it, or a package is missing.
     """
-    taken = {resolve(source)}
+    taken = {resolve(source)} if problem.expression is None else set[Path]()
     for path in filter(None, [files.page, files.plot, *files.models]):
         if not path.parent.is_dir():
             raise UserError(f"{escape(path)}: there is no folder {escape(path.parent)}; make it first")

@@ -93,11 +93,10 @@ def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_m
     Text becomes indicator columns, and missing numbers are filled and flagged, by transformers of scikit-learn.
     """
     table = read_columns(path, target, inputs, say, drop_missing=drop_missing)
-    texts = [at for at, column in enumerate(table.x) if column.dtype == object]
-    x = np.stack(table.x, axis=1)  # object, if one of them is
+    x, texts = table.x, table.texts
     if not texts and not np.isnan(x).any():
         return _of_rows(path, x, table.y, table.inputs, table.target)
-    numbers = [at for at in range(len(table.x)) if at not in texts]
+    numbers = [at for at in range(len(table.inputs)) if at not in texts]
     encoder = column_encoder(numbers, texts)
     encoded = encoder.fit_transform(x)
     names, notes = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
