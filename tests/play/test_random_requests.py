@@ -15,10 +15,11 @@ class Wire:
     """A connection in memory: what is sent to the server, and what the server sends."""
 
     def __init__(self, content):
-        self.content, self.sent = content, b""
+        self.content, self.sent = io.BytesIO(content), b""
+        self.recv_into = self.content.readinto
 
     def makefile(self, *_):
-        return io.BytesIO(self.content)
+        return io.BytesIO()
 
     def sendall(self, content):
         self.sent += bytes(content)
