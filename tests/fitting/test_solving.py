@@ -10,9 +10,9 @@ from sklearn.preprocessing import OneHotEncoder
 
 from plunit.ensemble import MLP, forward
 from plunit.fitting import solving
-from plunit.fitting.output import told
+from plunit.fitting.output import summarize
 from plunit.fitting.problems import of_expression, of_table
-from plunit.fitting.solving import FitSettings, Found, reduced, solve
+from plunit.fitting.solving import FitSettings, Found, reduce_pieces, solve
 from plunit.pieces import Curve
 from plunit.sklearn import PLURegressor
 
@@ -44,14 +44,22 @@ def test_ctrl_c_ends_all_of_it_with_the_best_so_far(rows, during):
     assert found.rmse < 1000
 
 
+def test_the_curve_of_the_network_is_computed_once(rows, monkeypatch):
+    computed, settings, curve = [], FitSettings(hidden=(4,), starts=4, splits=0), PLURegressor.curve_
+    monkeypatch.setattr(PLURegressor, "curve_", property(lambda model: computed.append(model) or curve.fget(model)))
+    found = solve(rows, settings)
+    assert f"the network has {found.curve.pieces} straight piece" in "\n".join(summarize(rows, settings, found))
+    assert len(computed) == 1
+
+
 def test_the_seed_chooses_the_splits(rows, monkeypatch):
-    seen, trained = [], solving._trained
+    seen, trained = [], solving._train
 
     def note(problem, settings, chosen, stop, what):
         seen.append(tuple(chosen))
         return trained(problem, settings, chosen, stop, what)
 
-    monkeypatch.setattr(solving, "_trained", note)
+    monkeypatch.setattr(solving, "_train", note)
     for seed in (0, 1, 0):
         solve(rows, FitSettings(hidden=(2,), starts=2, splits=1, seed=seed))
     first, other, again = seen[1::2]
@@ -75,21 +83,21 @@ def test_splits_encode_by_their_own_rows(tables):
             ]
         ),
         PLURegressor((4,), n_init=4, n_best=1, random_state=3),
-    ).fit(problem.raw[rows], problem.y[rows])
-    away = model.predict(problem.raw[test]) - problem.y[test]
+    ).fit(problem.table.x[rows], problem.y[rows])
+    away = model.predict(problem.table.x[test]) - problem.y[test]
     assert found.tests == (pytest.approx(np.sqrt(np.mean(away**2)), rel=1e-9),)
-    assert len(problem.raw) == 300
+    assert len(problem.table.x) == 300
 
 
 def test_what_the_lines_through_a_function_miss_is_taken_off_the_error(monkeypatch):
     monkeypatch.setattr(solving, "KNOTS", 15)  # whose lines are 0.02 away from the sine
     flat = Curve([-3, 3], [[0], [0]], [[0]])
-    assert 0.02 < reduced(of_expression("sin(x)", -3, 3), flat, None, 0.05).bound <= 0.05
+    assert 0.02 < reduce_pieces(of_expression("sin(x)", -3, 3), flat, None, 0.05).bound <= 0.05
 
 
 def test_a_straight_line_is_one_piece_although_roundings_part_it_from_its_points():
     line = Curve([-6, 6], [[-12], [12]], [[2]])
-    assert reduced(of_expression("2*x", -6, 6), line, None, None).curve.pieces == 1
+    assert reduce_pieces(of_expression("2*x", -6, 6), line, None, None).curve.pieces == 1
 
 
 def test_progress_ends_it():
@@ -143,7 +151,7 @@ def test_a_shape_that_was_not_finished_is_tried_only_if_it_is_proved(monkeypatch
     assert [shape for shape, _ in found.tried] == tried
     assert found.stopped
     assert found.missed == (error < 1)
-    lines = told(problem, settings, found)
+    lines = summarize(problem, settings, found)
     assert ("NOT proved to be within 1e-09" in "\n".join(lines)) == found.missed
     assert ("more starts, a larger network or a smaller range" in "\n".join(lines)) == found.missed
 

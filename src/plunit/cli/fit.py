@@ -109,7 +109,7 @@ def fit_(
     few = len(problem.inputs) == 1 and (pieces is not None or error is not None)
     _check(problem, pieces, error, activation, bits, save or (), few)
     # a wrong name or option is reported at once: these take half a second to import
-    from plunit.fitting.output import OutputFiles, check_files, told, write_files
+    from plunit.fitting.output import OutputFiles, check_files, summarize, write_files
     from plunit.fitting.solving import FitSettings, solve
 
     files = OutputFiles(save or (), few, plot, page)
@@ -127,13 +127,13 @@ def fit_(
     )
     console.print(f"training {settings.starts} starts; Ctrl-C keeps the best so far", style="dim")
     try:
-        with _watched(console) as progress:
+        with _watch(console) as progress:
             found = solve(problem, settings, progress)
     except ValueError as wrong:
         raise UserError(f"{wrong} (n_init is --starts)" if "n_init" in str(wrong) else str(wrong)) from None
     except KeyboardInterrupt:
         raise Stopped("stopped; nothing was written") from None
-    lines = told(problem, settings, found)
+    lines = summarize(problem, settings, found)
     hint = f"; --pieces {found.reduced.curve.pieces} saves the curve" if found.reduced and not files.few else ""
     try:  # files first: the output may be a pipe that nobody reads
         for line in write_files(files, problem, found, lines, shlex.join(map(escape, ["plunit", *sys.argv[1:]]))):
@@ -190,6 +190,8 @@ def _check(
     few: bool,
 ) -> None:
     """Raise UserError if --pieces, --error or --bits do not fit the problem."""
+    if pieces is None and error is None and bits is None:
+        return
     from plunit.ensemble.mlp import PIECEWISE
     from plunit.expressions import MOST_VARIABLES
 
@@ -258,7 +260,7 @@ def _widths(text: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def _watched(console: Console) -> Iterator[Callable[[str, float, float], bool]]:
+def _watch(console: Console) -> Iterator[Callable[[str, float, float], bool]]:
     """Show progress."""
     with bars(console) as bar:
         task = bar.add_task("fit", total=1.0)

@@ -16,7 +16,7 @@ CELLS = 1500  # polygons that are drawn as shapes; more are one picture
 _BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9730d", "#9a9a9a"
 
 
-def drawn(problem: Problem, found: Found) -> Any:
+def draw(problem: Problem, found: Found) -> Any:
     """Return a matplotlib figure: the curve over one input, polygons or groups over two, predictions over more."""
     from matplotlib.figure import Figure
 

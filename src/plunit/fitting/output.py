@@ -16,7 +16,7 @@ import plunit
 from plunit.base.errors import UserError, describe_missing, escape, is_installed
 from plunit.base.files import ending, resolve, save_new, save_whole
 from plunit.ensemble.mlp import PIECEWISE
-from plunit.fitting.drawing import drawn
+from plunit.fitting.drawing import draw
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.solving import SAMPLES, FitSettings, Found, Reduced
 from plunit.pieces import Curve
@@ -31,10 +31,10 @@ WINNERS, ROWS = 5, 40  # starts that are named, and pieces that the page lists, 
 PLOTS = (".png", ".svg", ".pdf")
 
 
-def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
+def summarize(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
     """Return lines that say what was found."""
     is_table, averaged = problem.expression is None, found.model.theta_.shape[1]
-    columns = problem.columns or problem.inputs
+    columns = problem.inputs if problem.table is None else tuple(map(escape, problem.table.inputs))
     names = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
     head = f"{problem.target} = f({names})" if is_table else problem.title
     kind = "the best network" if averaged == 1 else f"the mean of the {averaged} best networks"
@@ -45,7 +45,7 @@ def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
         *problem.notes,
         *_errors(problem, found),
         *_pieces(settings, found),
-        *_tried(found),
+        *_attempts(found),
         _validation(found.model),
     ]
     return [*lines, "stopped before the end: this is the best so far"] if found.stopped else lines
@@ -97,7 +97,7 @@ def _largest(problem: Problem, found: SupError) -> str:
     return _error(found.value, found.bound, found.note, place, sampled=not found.x)
 
 
-def _tried(found: Found) -> list[str]:
+def _attempts(found: Found) -> list[str]:
     """Return whether an error that was asked for is proved, and the bounds of the networks that were tried for it."""
     if not (found.tried or found.missed):
         return []
@@ -116,9 +116,9 @@ def _tried(found: Found) -> list[str]:
 
 
 def _pieces(settings: FitSettings, found: Found) -> list[str]:
-    if found.reduced is None and not found.missing:
+    if found.curve is None:
         return []
-    first = f"the network has {many(found.model.curve_.pieces, 'straight piece')}"
+    first = f"the network has {many(found.curve.pieces, 'straight piece')}"
     if found.reduced is None:
         return [first, found.missing]
     few, most = found.reduced, settings.pieces
@@ -221,7 +221,7 @@ def write_files(
 
     for path in files.models:
         yield f"saved {escape(path)}, {_save_model(path, problem, found, few=files.few)}{call_note(path)}"
-    figure = drawn(problem, found)
+    figure = draw(problem, found)
     if (plot := files.plot) is not None:
         save_whole(plot, _bytes(figure, ending(plot).removeprefix("."), 150))
         yield f"saved {escape(plot)}"

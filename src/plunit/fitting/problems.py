@@ -14,7 +14,7 @@ import numpy as np
 
 from plunit.base.errors import UserError, escape
 from plunit.base.files import ending
-from plunit.data.tables import PARQUET, read_columns, read_table
+from plunit.data.tables import PARQUET, Table, read_columns, read_table
 
 if TYPE_CHECKING:
     from plunit.expressions import Expression
@@ -47,8 +47,8 @@ OTHER = {"infrequent_sklearn": "other", None: "missing"}
 class Problem(NamedTuple):
     """Rows x [n, in] and y [n], the names of their columns, the box [in, 2] of x, and the function, if it is known.
 
-    For a table with text or missing values: `encoder` makes x of the rows as they are, `raw`, whose columns are named
-    `columns`. `notes` are lines that say how a function or such a table was read.
+    For a table with text or missing values, `encoder` makes x of the rows of `table`. `notes` are lines that say how a
+    function or such a table was read.
     """
 
     title: str
@@ -58,8 +58,7 @@ class Problem(NamedTuple):
     target: str
     box: Array
     expression: Expression | None = None
-    raw: Any = None
-    columns: tuple[str, ...] = ()
+    table: Table | None = None
     encoder: Any = None
     notes: tuple[str, ...] = ()
 
@@ -99,14 +98,14 @@ def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_m
     numbers = [at for at in range(len(table.inputs)) if at not in texts]
     encoder = column_encoder(numbers, texts)
     encoded = encoder.fit_transform(x)
-    names, notes = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
+    names, notes = _describe_columns(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise UserError(
             f"{escape(path)}: two inputs would be named {escape(twice[0])!r}, because text and missing values become "
             "inputs with such names; rename that column or value"
         )
     problem = _of_rows(path, encoded, table.y, names, table.target)
-    return problem._replace(raw=x, columns=tuple(map(escape, table.inputs)), encoder=encoder, notes=tuple(notes))
+    return problem._replace(table=table, encoder=encoder, notes=tuple(notes))
 
 
 def _of_rows(path: Path, x: Array, y: Array, inputs: Sequence[str], target: str) -> Problem:
@@ -138,7 +137,7 @@ def _indicator(column: str, value: str | None) -> str:
     return f"{column} is {OTHER.get(value, value)}"
 
 
-def _described(encoder: Any, numbers: list[str], texts: list[str]) -> tuple[list[str], list[str]]:
+def _describe_columns(encoder: Any, numbers: list[str], texts: list[str]) -> tuple[list[str], list[str]]:
     """Return the names of the columns that a fitted encoder makes, and lines that say how."""
     names, lines = [*numbers], []
     if numbers:
@@ -205,11 +204,11 @@ def of_expression(
     notes = [f"Read as {expression.text}"] if expression.text != text else []
     if re.search(r"\be\b", expression.text):
         notes.append("e is the number 2.71828, not a variable")
-    notes += _misread(names)
+    notes += _note_products(names)
     return Problem(expression.text, x, y, names, "f", box, expression, notes=tuple(notes))
 
 
-def _misread(names: Sequence[str]) -> Iterator[str]:
+def _note_products(names: Sequence[str]) -> Iterator[str]:
     """Yield a note for each variable that reads like a product or a call, such as xy and sinx."""
     from plunit.expressions.expression import FUNCTIONS, OTHER_NAMES
 
