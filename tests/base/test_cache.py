@@ -6,12 +6,11 @@ import stat
 import sys
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from plunit.base import cache, files
+from plunit.base import cache
 
 posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no modes here")
 CONTENT = bytes(range(256)) * 20
@@ -202,13 +201,3 @@ def test_a_library_that_windows_holds_is_left_if_it_is_whole(file, monkeypatch):
     file.write_bytes(b"damaged")
     with pytest.raises(PermissionError, match="Access is denied"):
         cache.write_verified(file, b"new")
-
-
-def test_a_new_file_takes_the_first_free_name_however_many_ask(tmp_path):
-    names = [tmp_path / name for name in "abcdef"]
-    names[0].write_text("mine")
-    names[1].symlink_to("nowhere")
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda text: files.save_new(names, text), "1234"))
-    assert {path.read_text(): path for path in found} == dict(zip("1234", found, strict=True))
-    assert (sorted(found), names[0].read_text()) == (names[2:], "mine")

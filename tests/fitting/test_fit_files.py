@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from commands import PROGRAM, SHORT, fit
 from compilers import call_c
 
 from plunit import pieces
-from plunit.fitting.output import formula
+from plunit.fitting.output import formula, save_first_free
 from plunit.fitting.problems import of_table
 from plunit.fitting.solving import FitSettings, solve
 from plunit.pieces import Curve
@@ -21,6 +22,16 @@ pytest.importorskip("typer")
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
 pandas = pytest.importorskip("pandas")
+
+
+def test_a_new_file_takes_the_first_free_name_however_many_ask(tmp_path):
+    names = [tmp_path / name for name in "abcdef"]
+    names[0].write_text("mine")
+    names[1].symlink_to("nowhere")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda text: save_first_free(names, text), "1234"))
+    assert {path.read_text(): path for path in found} == dict(zip("1234", found, strict=True))
+    assert (sorted(found), names[0].read_text()) == (names[2:], "mine")
 
 
 def test_an_existing_page_is_kept_unless_it_is_named(tmp_path):

@@ -68,16 +68,6 @@ def save_whole(path: str | Path, content: bytes | str) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def save_new(paths: Iterable[Path], content: str) -> Path:
-    """Write the first of these files that is not there, and return it; of two processes at once each takes its own."""
-    for path in paths:
-        with contextlib.suppress(FileExistsError):
-            path.open("x").close()
-            save_whole(path, content)
-            return path
-    raise FileExistsError(errno.EEXIST, "all names are taken")
-
-
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
     """Write a table, blank where a row lacks a column."""
     text = io.StringIO()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import errno
 import io
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +16,7 @@ import numpy as np
 
 import plunit
 from plunit.base.errors import UserError, describe_missing, escape, is_installed
-from plunit.base.files import ending, resolve, save_new, save_whole
+from plunit.base.files import ending, resolve, save_whole
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.drawing import draw
 from plunit.fitting.problems import Problem, root_mean_square
@@ -231,7 +233,17 @@ def write_files(
         yield f"saved {escape(files.page)}"
     else:  # where fit.html is taken, the first free name of fit-2.html, fit-3.html, ...
         names = (Path(f"fit-{number}.html" if number > 1 else "fit.html") for number in itertools.count(1))
-        yield f"saved {escape(save_new(names, text))}"
+        yield f"saved {escape(save_first_free(names, text))}"
+
+
+def save_first_free(paths: Iterable[Path], content: str) -> Path:
+    """Write the first of these files that is not there, and return it; of two processes at once each takes its own."""
+    for path in paths:
+        with contextlib.suppress(FileExistsError):
+            path.open("x").close()
+            save_whole(path, content)
+            return path
+    raise FileExistsError(errno.EEXIST, "all names are taken")
 
 
 def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str:
