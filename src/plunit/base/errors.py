@@ -1,11 +1,8 @@
-"""The one exception that the command line turns into a line and exit code 2; missing packages and plug-ins."""
+"""The one exception that the command line turns into a line and exit code 2; texts of messages; missing packages."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from importlib import metadata, util
-from typing import Any
+from importlib import util
 
 
 class UserError(Exception):
@@ -86,14 +83,3 @@ def is_installed(package: str) -> bool:
         return util.find_spec(package) is not None
     except (ImportError, ValueError):  # ValueError: something without a specification stands in for it
         return False
-
-
-def load_plugins(group: str, use: Callable[[Any], object]) -> None:
-    """Load what the entry points of a group name, and use it. One that fails is left out with a warning."""
-    for point in metadata.entry_points(group=group):
-        try:
-            use(point.load())
-        except (Exception, SystemExit) as error:
-            package = point.dist.name if point.dist else "a package"
-            text = f"{package} is left out, because {point.value} fails: {type(error).__name__}: {error}"
-            warnings.warn(f"{text}; repair the package, or uninstall it", stacklevel=2)

@@ -6,14 +6,16 @@ import dataclasses
 import functools
 import importlib
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 
 import numpy as np
 
-from plunit.base.errors import UserError, load_plugins
+from plunit.base.errors import UserError
 from plunit.base.fields import check_value, match_name, parse_value
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import SECTIONS, Claim
@@ -181,8 +183,19 @@ def catalogue() -> dict[str, Experiment]:
                 raise ValueError(f"{one.name} has section {one.section!r}; those of the paper are {own}, yours is ''")
             found[one.name] = one
 
-    load_plugins("plunit.experiments", add)
+    _load_plugins("plunit.experiments", add)
     return found
+
+
+def _load_plugins(group: str, use: Callable[[Any], object]) -> None:
+    """Load what the entry points of a group name, and use it. One that fails is left out with a warning."""
+    for point in metadata.entry_points(group=group):
+        try:
+            use(point.load())
+        except (Exception, SystemExit) as error:
+            package = point.dist.name if point.dist else "a package"
+            text = f"{package} is left out, because {point.value} fails: {type(error).__name__}: {error}"
+            warnings.warn(f"{text}; repair the package, or uninstall it", stacklevel=2)
 
 
 def parse_changes(spec: Any, assignments: Iterable[str]) -> Changes:
