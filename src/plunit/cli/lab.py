@@ -149,10 +149,10 @@ def list_(folder: Folder = Path("runs")) -> None:
             settings = texts(vars(experiment.spec), ",").items()
             print(f"{'':18} settings: {'; '.join(f'{field}={text}' for field, text in settings)}")
     if (folder / "run.json").exists():
-        print(_unused(folder), end="")
+        print(_describe_unused(folder), end="")
 
 
-def _unused(folder: Path) -> str:
+def _describe_unused(folder: Path) -> str:
     """Return a line on the files that the report of a folder does not use; nothing if there are none."""
     from plunit.lab import plan, store
 

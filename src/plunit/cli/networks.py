@@ -237,7 +237,7 @@ def prove_(
     X and the output Y of the network. 30: unknown, with the reason. 2: invalid files or options. 130: Ctrl-C.
     """
     *nets, formula = files
-    named = dict(_named(text) for text in network or ())
+    named = dict(_parse_name(text) for text in network or ())
     if len(nets) != (0 if named else 1) or len(named) != len(network or ()):
         raise UserError("give a network and a property, or a property and --network NAME=NET once for each network")
     if nets and _is_property(nets[0]) and not _is_property(formula):
@@ -270,7 +270,7 @@ def _is_property(path: Path) -> bool:
     return path.name.lower().removesuffix(".gz").endswith(".vnnlib")
 
 
-def _named(text: str) -> tuple[str, Path]:
+def _parse_name(text: str) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
     if not (name and equals and path):
         raise UserError(f"--network {escape(text)} must be NAME=NET, as in --network f=net.onnx")

@@ -42,7 +42,7 @@ class ParquetTable:
 
     def numbers(self, columns: Sequence[int]) -> Array:
         """Return the numbers [rows, columns], NaN where missing."""
-        return np.column_stack(self._read(columns, texts=()))
+        return np.column_stack(self._load(columns, texts=()))
 
     def first_missing(self, columns: Sequence[int]) -> str:
         """Return the place of the first missing number."""
@@ -51,9 +51,9 @@ class ParquetTable:
 
     def columns(self, columns: Sequence[int]) -> list[Column]:
         """Return each column; the last one must hold numbers."""
-        return self._read(columns, texts=columns[:-1])
+        return self._load(columns, texts=columns[:-1])
 
-    def _read(self, columns: Sequence[int], texts: Sequence[int]) -> list[Any]:
+    def _load(self, columns: Sequence[int], texts: Sequence[int]) -> list[Any]:
         """Return the columns, of which those of `texts` may hold text."""
         with _open(self.content) as file:
             fields = [file.schema_arrow.field(column) for column in columns]

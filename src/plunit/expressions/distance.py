@@ -46,10 +46,10 @@ _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 256 * _EPS
 _TINY = float(np.finfo(np.float64).tiny)
 
-Lines = Callable[[Floats, Floats], tuple[Floats, Floats]]
+LineBounds = Callable[[Floats, Floats], tuple[Floats, Floats]]
 """y [n, 2] and a [n, 2, in] of boxes low, high [n, in]: y + a (x - m) above g and below, m = low / 2 + high / 2."""
 
-Progress = Callable[[float, str], object]
+SearchProgress = Callable[[float, str], object]
 """Called with the part that is done, from 0 to 1, and with what is known; if it returns true, the search ends."""
 
 
@@ -78,7 +78,7 @@ def sup_error(
     *,
     closeness: float = 1e-3,
     time_limit: float | None = 60.0,
-    progress: Progress | None = None,
+    progress: SearchProgress | None = None,
 ) -> SupError:
     """Return the largest |f(x) - g(x)| in a box: the largest one found, and a bound that none exceeds.
 
@@ -103,12 +103,14 @@ def sup_error(
     >>> found.value, found.bound < 1.001
     (1.0, True)
     """
-    search = comparison(expression, function, box, closeness=closeness)
-    search.run(time_limit, progress)
+    search = begin_search(expression, function, box, closeness=closeness)
+    search.refine(time_limit, progress)
     return search.outcome()
 
 
-def comparison(expression: Expression, function: Curve | Network, box: Any, *, closeness: float = 1e-3) -> Search:
+def begin_search(
+    expression: Expression, function: Curve | Network, box: Any, *, closeness: float = 1e-3
+) -> ErrorSearch:
     """Return the search of `sup_error` before its first step; its `outcome` says what it has found at any time."""
     as_positive("closeness", closeness, 0.001)
     names = expression.names
@@ -134,10 +136,10 @@ def comparison(expression: Expression, function: Curve | Network, box: Any, *, c
     sides = box_array(function, box)
     check_size(function, np.abs(sides).max(axis=1))
     ends = sides[:, 0][None], sides[:, 1][None]
-    return Search(expression, lambda x: function(x)[:, 0], LinearBounds(function), sides, ends, closeness)
+    return ErrorSearch(expression, lambda x: function(x)[:, 0], LinearBounds(function), sides, ends, closeness)
 
 
-def _of_curve(expression: Expression, curve: Curve, box: Any, closeness: float) -> Search:
+def _of_curve(expression: Expression, curve: Curve, box: Any, closeness: float) -> ErrorSearch:
     sides = box_array(network([([[1.0]], [0.0])]), box)
     low, high = sides[0].tolist()
     if not curve.low <= low < high <= curve.high:
@@ -146,11 +148,11 @@ def _of_curve(expression: Expression, curve: Curve, box: Any, closeness: float) 
     parts = ends[:-1, None] + np.diff(ends)[:, None] * (np.arange(PER_PIECE) / PER_PIECE)
     cuts = np.unique(np.append(parts, high))[:, None]
     lines = partial(_curve_lines, curve)
-    return Search(expression, lambda x: curve(x[:, 0])[:, 0], lines, sides, (cuts[:-1], cuts[1:]), closeness)
+    return ErrorSearch(expression, lambda x: curve(x[:, 0])[:, 0], lines, sides, (cuts[:-1], cuts[1:]), closeness)
 
 
 def _curve_lines(curve: Curve, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the line through the values at both ends of a piece, on parts of pieces, as `Lines`."""
+    """Return the line through the values at both ends of a piece, on parts of pieces, as `LineBounds`."""
     low, high = low[:, 0], high[:, 0]
     middle = low / 2 + high / 2
     piece = np.searchsorted(curve.knots[1:-1], middle, side="right")
@@ -167,7 +169,7 @@ def _curve_lines(curve: Curve, low: Floats, high: Floats) -> tuple[Floats, Float
     return y, np.repeat(steep[:, None, None], 2, axis=1)
 
 
-class Search:
+class ErrorSearch:
     """What is known of sup |f - g| so far: `value` at `x`, and the bound of all boxes that are left.
 
     Args:
@@ -183,7 +185,7 @@ class Search:
         self,
         expression: Expression,
         values: Callable[[Floats], Floats],
-        lines: Lines,
+        lines: LineBounds,
         box: Floats,
         cells: tuple[Floats, Floats],
         closeness: float,
@@ -225,21 +227,21 @@ class Search:
         """No |f - g| exceeds it; infinite if nothing is known."""
         return float(max(self.closed, self.top.max(initial=0.0), self.value))
 
-    def run(self, time_limit: float | None, progress: Progress | None) -> None:
+    def refine(self, time_limit: float | None, progress: SearchProgress | None) -> None:
         """Cut boxes until the bound is close, or the time is over; `note` says why it is not close."""
         start = time.monotonic()
         while not self.note and self._drop():
             passed = time.monotonic() - start
             if time_limit is not None and passed > time_limit:
                 self.note = f"the search for a closer bound ended after {time_limit:g} s"
-            elif progress is not None and progress(min(1.0, passed / (time_limit or np.inf)), self._told()):
+            elif progress is not None and progress(min(1.0, passed / (time_limit or np.inf)), self._summary()):
                 self.note = "the search for a closer bound was stopped"
             elif 2 * self.low.size > MOST:
                 self.note = f"the search for a closer bound ended with {len(self.low):,} boxes left"
             else:
-                self._cut()
+                self._split_boxes()
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return f"error {self.value:.3g}, at most {self.bound:.3g}, {len(self.low):,} boxes left"
 
     def _drop(self) -> bool:
@@ -267,7 +269,7 @@ class Search:
         ends, middle = self.box, low / 2 + high / 2
         return np.where((low < middle) & (middle < high), (high - low) / (ends[:, 1] - ends[:, 0]), 0.0)
 
-    def _cut(self) -> None:
+    def _split_boxes(self) -> None:
         """Cut the boxes with the largest bounds in two, across their longest sides."""
         order = np.argpartition(-self.top, BATCH) if len(self.top) > BATCH else np.arange(len(self.top))
         chosen, rest = order[:BATCH], order[BATCH:]

@@ -74,7 +74,9 @@ class Step(NamedTuple):
     value: float | int | Function
 
 
-def run(steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], Any], apply: Callable[..., Any]) -> Any:
+def run_steps(
+    steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], Any], apply: Callable[..., Any]
+) -> Any:
     """Run the stack machine on values of any kind, made by number(value) and apply(name, function, arguments)."""
     stack: list[Any] = []
     with np.errstate(all="ignore"):
@@ -123,7 +125,7 @@ class Expression:
         result = np.empty(shape).reshape(-1)
         for part in blocks(result.size, CHUNK):
             values = [array[part] for array in flat]
-            result[part] = run(self.steps, values, float, lambda _, function, given: function.compute(*given))
+            result[part] = run_steps(self.steps, values, float, lambda _, function, given: function.compute(*given))
         return result.reshape(shape)
 
 

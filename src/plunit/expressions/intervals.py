@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.expressions.expression import Step, run
+from plunit.expressions.expression import Step, run_steps
 from plunit.pieces.arrays import Bools, Floats
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -95,7 +95,7 @@ class Interval:
         nothing = np.where(ends[0] <= ends[1], 0.0, np.nan)
         return Interval(ends[0] + nothing, ends[1] + nothing, self.partial | outside)
 
-    def cut(self, low: float, high: float) -> Interval:
+    def clip(self, low: float, high: float) -> Interval:
         """The same numbers, where it is known that all lie between two."""
         return Interval(np.clip(self.low, low, high), np.clip(self.high, low, high), self.partial)
 
@@ -107,7 +107,7 @@ class Interval:
 def enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Interval:
     """Return intervals [n] that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
     inputs = [between(*ends) for ends in zip(low, high, strict=True)]
-    found: Interval = run(
+    found: Interval = run_steps(
         steps, inputs, lambda value: constant(value, inputs[0]), lambda name, _, values: IMAGES[name](*values)
     )
     return found
@@ -226,7 +226,7 @@ def _wave(f: Callable[..., Any], top: float) -> Callable[[Interval], Interval]:
         found = loosely(np.minimum(*ends), np.maximum(*ends), x)
         high = np.where(_meets(x, 2 * np.pi, top), 1.0, found.high)
         low = np.where(_meets(x, 2 * np.pi, top + 0.5), -1.0, found.low)
-        return Interval(low, high, found.partial).cut(-1.0, 1.0)
+        return Interval(low, high, found.partial).clip(-1.0, 1.0)
 
     return image
 
@@ -269,7 +269,7 @@ def _arctan2(y: Interval, x: Interval) -> Interval:
     away = apart(y, x)
     half = np.nextafter(np.pi, 4.0)
     found = _corners(np.arctan2, y, x)
-    return Interval(np.where(away, found.low, -half), np.where(away, found.high, half), found.partial).cut(-half, half)
+    return Interval(np.where(away, found.low, -half), np.where(away, found.high, half), found.partial).clip(-half, half)
 
 
 def _heaviside(x: Interval, middle: Interval) -> Interval:
@@ -304,7 +304,7 @@ IMAGES: dict[str, Callable[..., Any]] = {
     "exp2": _rising(np.exp2, floor=0.0),
     "expm1": _rising(np.expm1, floor=-1.0),
     "heaviside": _heaviside,
-    "hypot": lambda a, b: _corners(np.hypot, a.absolute(), b.absolute()).cut(0.0, np.inf),
+    "hypot": lambda a, b: _corners(np.hypot, a.absolute(), b.absolute()).clip(0.0, np.inf),
     "log1p": _rising(np.log1p, low=-1.0),
     "mod": _mod,
     "sin": _wave(np.sin, 0.25),

@@ -115,7 +115,7 @@ def parse(text: str) -> Expression:
     """
     if not isinstance(text, str):
         raise TypeError(f"an expression must be a text, got {type(text).__name__}")
-    written, source, columns = _checked(text)
+    written, source, columns = _check(text)
     try:
         # in parentheses, so that an index into the source is a column of what was read
         tree = ast.parse(f"({source})", mode="eval").body
@@ -135,7 +135,7 @@ def parse(text: str) -> Expression:
     return Expression(written, tuple(names), steps)
 
 
-def _checked(text: str) -> tuple[str, str, list[int]]:
+def _check(text: str) -> tuple[str, str, list[int]]:
     """Return the text as it is read, the same for Python's parser, and the column of each character and of the end.
 
     Values and operators take turns, parentheses match, and there are not too many of them. A * that people leave out

@@ -155,12 +155,12 @@ def formula(curve: Curve, name: str) -> list[tuple[str, str, str]]:
     """Return the pieces of a curve as rows (from, to, line), at most 40."""
     knots, values, slopes = (part.tolist() for part in (curve.knots, curve.values[:, 0], curve.slopes[:, 0]))
     return [
-        (f"{a:.6g}", f"{b:.6g}", f"{y:.6g} {_signed(slope)} ({name} {_signed(-a)})")
+        (f"{a:.6g}", f"{b:.6g}", f"{y:.6g} {_with_sign(slope)} ({name} {_with_sign(-a)})")
         for a, b, y, slope in zip(knots, knots[1:], values, slopes, strict=False)
     ][:ROWS]
 
 
-def _signed(value: float) -> str:
+def _with_sign(value: float) -> str:
     return f"{'-' if value < 0 else '+'} {abs(value):.6g}"
 
 

@@ -330,18 +330,18 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> tuple[tuple[
 def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) -> SupError:
     """Return the largest error of the network, with a bound where there can be one."""
     from plunit.expressions import MOST_VARIABLES, SupError
-    from plunit.expressions.distance import comparison
+    from plunit.expressions.distance import begin_search
 
     why = f"it needs a piecewise-linear network and at most {MOST_VARIABLES} variables"
     if model.activation in PIECEWISE and len(problem.inputs) <= MOST_VARIABLES:
         try:
-            search = comparison(f, model.network_, problem.box)
+            search = begin_search(f, model.network_, problem.box)
         except ValueError as error:  # numbers beyond 1e300
             why = str(error)
         else:
             stop.what = "bounding the error"
             try:
-                search.run(PROOF, lambda done, what: stop(done, search.value))
+                search.refine(PROOF, lambda done, what: stop(done, search.value))
             except KeyboardInterrupt:
                 stop.asked = True
             return search.outcome()

@@ -42,7 +42,7 @@ class Reply(NamedTuple):
     payload: bytes = b""
 
 
-def _put(payload: bytearray, array: Array) -> dict[str, int]:
+def _append(payload: bytearray, array: Array) -> dict[str, int]:
     """Append an image or rows of numbers, each a multiple of four bytes long; return where they are."""
     size = {"height": len(array), "width": array.shape[1]} if array.dtype == np.uint8 else {"count": len(array)}
     place = {"offset": len(payload), **size}
@@ -64,8 +64,8 @@ class Painter:
         bars = _bars([one.loss for one in snapshots]) if numbers else None
         for i, (panel, now) in enumerate(zip(self._panels, snapshots, strict=True)):
             painted, image, edges = panel.paint(now, i == self.frames % len(snapshots), numbers)
-            painted["image"] = _put(payload, image)
-            painted["edges"] = None if edges is None else _put(payload, edges)
+            painted["image"] = _append(payload, image)
+            painted["edges"] = None if edges is None else _append(payload, edges)
             if bars is not None:
                 counts = np.histogram(_logs(now.loss), bars)[0]
                 painted["histogram"] = {"edges": bars.tolist(), "counts": counts.tolist()}
@@ -85,7 +85,7 @@ def problem_of(task: Task, settings: Settings, notes: list[str]) -> Reply:
         "notes": [*task.notes, *notes],
     }
     if task.inputs == 2 and task.function:
-        content["image"] = _put(payload, surface_bytes(task, task.function(*pixels(task.box).T)))
+        content["image"] = _append(payload, surface_bytes(task, task.function(*pixels(task.box).T)))
     elif settings.target["kind"] == "csv":
         content["dots"] = np.column_stack([task.x, task.y])[:DOTS, :2].tolist()
     else:
@@ -148,7 +148,7 @@ class Panel:
         finite = now.loss[order][: int(np.isfinite(now.loss).sum())]
         best, median = int(order[0]), self._middle(order, len(finite))
         if lines or not self._lines:
-            self._lines = self._drawn(now, [best, median])
+            self._lines = self._polylines(now, [best, median])
         both = zip((best, median), self._lines, strict=True)
         networks = [{"member": i, "loss": _number(now.loss[i]), **line} for i, line in both]
         panel: dict[str, Any] = {"activation": self._network.activation, "best": networks[0], "median": networks[1]}
@@ -193,7 +193,7 @@ class Panel:
         _, *columns = map(list, zip(*self._course, strict=True))
         return dict(zip(("steps", *QUANTILES), columns, strict=True))
 
-    def _drawn(self, now: Snapshot, members: list[int]) -> list[dict[str, Any]]:
+    def _polylines(self, now: Snapshot, members: list[int]) -> list[dict[str, Any]]:
         """Return networks as exact polylines, or as sampled ones; nothing for two inputs."""
         if self._task.inputs == 2:
             return [{} for _ in members]

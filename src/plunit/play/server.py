@@ -47,7 +47,7 @@ def page_files() -> dict[str, tuple[str, bytes]]:
     return {**found, "/": found["/index.html"]}
 
 
-def packed(reply: Reply) -> bytes:
+def pack_reply(reply: Reply) -> bytes:
     """Return a reply as bytes: the length of its JSON (uint32, little endian), the JSON, the payload."""
     text = json.dumps(reply.content, allow_nan=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)  # arrays in the payload begin at multiples of four
@@ -190,7 +190,7 @@ class Handler(BaseHTTPRequestHandler):
         status, reply = self.server.workshop.answer(self.path.removeprefix("/call/"), body)
         if status != 200:
             return status, "application/json", json.dumps(reply.content).encode()
-        return status, "application/octet-stream", packed(reply)
+        return status, "application/octet-stream", pack_reply(reply)
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")

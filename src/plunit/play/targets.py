@@ -111,7 +111,7 @@ def task_of(target: Any) -> Task:
     return construct(f"a target of kind {kind}", KINDS[kind], fields)
 
 
-def _typed(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 6.0) -> Task:
+def _of_text(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 6.0) -> Task:
     names = of_expression(text, low, high, 2).inputs  # at the corners: how many variables?
     if len(names) > 2:
         raise UserError(f"use one or two variables; {text[:60]!r} has {', '.join(names[:9])}")
@@ -119,18 +119,18 @@ def _typed(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 
     return _task([found], found.notes)
 
 
-def _paper(name: Any) -> Task:
+def _of_paper(name: Any) -> Task:
     texts, low, high, axis = PAPER[match_name("function of the paper", name, PAPER)]
     return _task([of_expression(written, low, high, axis) for written in texts], scaled=False)
 
 
-def _drawn(points: Any) -> Task:
+def _of_drawing(points: Any) -> Task:
     if not isinstance(points, list) or len(points) > POINTS:
         raise UserError(f"a drawing is a list of at most {POINTS:,} points")
     return _task([of_drawing(points, AXIS[0])])
 
 
-def _table(text: Annotated[str, Range(0, 10_000_000)], name: Annotated[str, Range(0, 200)] = "table.csv") -> Task:
+def _of_table(text: Annotated[str, Range(0, 10_000_000)], name: Annotated[str, Range(0, 200)] = "table.csv") -> Task:
     if text.startswith("PAR1"):
         raise UserError("the table is Parquet; save it as CSV")
     notes: list[str] = []
@@ -144,7 +144,12 @@ def _table(text: Annotated[str, Range(0, 10_000_000)], name: Annotated[str, Rang
     return _task([found._replace(title=name, x=found.x[order], y=found.y[order])], notes)
 
 
-KINDS: dict[str, Callable[..., Task]] = {"expression": _typed, "paper": _paper, "drawn": _drawn, "csv": _table}
+KINDS: dict[str, Callable[..., Task]] = {
+    "expression": _of_text,
+    "paper": _of_paper,
+    "drawn": _of_drawing,
+    "csv": _of_table,
+}
 
 
 def _task(outputs: list[Problem], notes: Sequence[str] = (), *, scaled: bool = True) -> Task:

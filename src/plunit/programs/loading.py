@@ -102,7 +102,7 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
 def kept(path: Path, compiled: Callable[[str], bytes]) -> Path:
     """Return the path of a library in the cache, after `compiled` has made it in a scratch folder if need be."""
     try:
-        if not cache.verified(path):
+        if not cache.is_verified(path):
             with cache.part_folder(path.parent) as scratch:
                 content = compiled(scratch)
             cache.write_verified(path, content)
