@@ -112,7 +112,7 @@ def test_each_fault_gets_one_line(tmp_path, content, options, fragments):
 def test_lines_and_offsets_do_not_depend_on_the_blocks(tmp_path, monkeypatch, block, name):
     with pytest.raises(UserError) as expected_error:
         table(tmp_path, REFUSED[name][0])
-    monkeypatch.setattr(csv_records, "BLOCK", block)
+    monkeypatch.setattr(csv_records, "_BLOCK", block)
     with pytest.raises(UserError) as error:
         table(tmp_path, REFUSED[name][0])
     assert str(error.value) == str(expected_error.value)
@@ -135,7 +135,7 @@ def test_any_bytes_give_a_table_or_one_line_whatever_the_path(tmp_path, start, t
     content = start + b"".join(tokens) + rest
     result = outcome(tmp_path, content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_records, "BLOCK", block)
+        patch.setattr(csv_records, "_BLOCK", block)
         patch.setattr(csv_table, "_plain", lambda *_: None)
         careful = outcome(tmp_path, content)
     np.testing.assert_array_equal(result, careful)

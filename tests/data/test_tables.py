@@ -62,7 +62,7 @@ COLOURS = ["red", "#FF0000", "#00ff00", "#000000", "# 5", '"#00f, blue"', '#00f 
 @pytest.mark.parametrize("read", [read_table, read_columns])
 @pytest.mark.parametrize("block", [1, 2**20])
 def test_rows_that_begin_with_a_hash_are_kept_and_comments_are_counted(tmp_path, monkeypatch, delimiter, read, block):
-    monkeypatch.setattr(csv_records, "BLOCK", block)
+    monkeypatch.setattr(csv_records, "_BLOCK", block)
     lines, path = [], tmp_path / "t.csv"
     rows = [delimiter.join([COLOURS[n % 7], str(n), str(n * n)]) for n in range(60)]
     rows.insert(40, f'#x{delimiter}"units: m')
@@ -91,7 +91,7 @@ def test_the_rows_choose_the_delimiter_where_the_names_hold_several(tmp_path):
 
 
 def test_a_quoted_text_may_hold_delimiters_quotes_comments_and_line_ends_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_records, "BLOCK", 64)
+    monkeypatch.setattr(csv_records, "_BLOCK", 64)
     rows = "".join(f'{n},"Lee, A. ""{n}""\n# of\n\n3,4",{n * n}\n' for n in range(40))
     result = table(tmp_path, 'x,"who\nis, it",y\n' + rows, "y", ["x"])
     np.testing.assert_array_equal(result.x[:, 0], np.arange(40.0))
@@ -101,7 +101,7 @@ def test_a_quoted_text_may_hold_delimiters_quotes_comments_and_line_ends_across_
 @pytest.mark.parametrize("block", [1, 7, 64, 2**20])
 @pytest.mark.parametrize("name", ["cr", "crlf", "utf-16 little", "comments", "bom", "quotes"])
 def test_the_size_of_a_block_does_not_matter(tmp_path, monkeypatch, block, name):
-    monkeypatch.setattr(csv_records, "BLOCK", block)
+    monkeypatch.setattr(csv_records, "_BLOCK", block)
     monkeypatch.setattr(csv_table, "_FIELDS", 15)  # of the careful path, in chunks of its own
     np.testing.assert_array_equal(table(tmp_path, DIALECTS[name]).x, expected()[:, :2])
 
@@ -165,7 +165,7 @@ def test_constant_inputs_are_left_out_with_a_line(tmp_path):
 
 @pytest.mark.parametrize("skipped", ["# " + "x" * 60 + "\n", "\n"])
 def test_the_table_may_begin_after_the_first_block(tmp_path, monkeypatch, skipped):
-    monkeypatch.setattr(csv_records, "BLOCK", 100)
+    monkeypatch.setattr(csv_records, "_BLOCK", 100)
     np.testing.assert_array_equal(table(tmp_path, skipped * 200 + text_of({})).x, expected()[:, :2])
 
 

@@ -13,9 +13,9 @@ from commands import PROGRAM, SHORT, fit
 from compilers import call_c
 
 from plunit import pieces
-from plunit.fitting.output import formula, save_first_free
+from plunit.fitting.output import list_pieces, save_first_free
 from plunit.fitting.problems import of_table
-from plunit.fitting.solving import FitSettings, solve
+from plunit.fitting.solving import FitSettings, fit_problem
 from plunit.pieces import Curve
 
 pytest.importorskip("typer")
@@ -101,7 +101,7 @@ def test_a_header_says_how_to_call_it_for_a_table_as_it_is(tables, tmp_path):
         assert re.search(rf"^   {column} is text with \d+ values.*{said}$", header, re.MULTILINE)
         frame.loc[at, column] = rows[at][column] = "a text that nobody has heard of"
     problem = of_table(tables / "mixed.csv", "price", [], print)
-    found = solve(problem, FitSettings(starts=4, splits=0))
+    found = fit_problem(problem, FitSettings(starts=4, splits=0))
     raw = frame[["temp", "colour", "sex", "city"]].astype(object).to_numpy()
     raw[frame["temp"].isna(), 0] = np.nan
     with pytest.warns(UserWarning, match="unknown categories"):
@@ -164,4 +164,4 @@ def test_names_that_are_not_utf_8(tables, tmp_path):
 
 def test_a_formula_has_the_value_at_the_left_end_and_the_slope():
     tent = Curve([-1, 0.5, 2], [[0], [3], [0]], [[2], [-2]])
-    assert formula(tent, "x") == [("-1", "0.5", "0 + 2 (x + 1)"), ("0.5", "2", "3 - 2 (x - 0.5)")]
+    assert list_pieces(tent, "x") == [("-1", "0.5", "0 + 2 (x + 1)"), ("0.5", "2", "3 - 2 (x - 0.5)")]

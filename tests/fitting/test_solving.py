@@ -12,7 +12,7 @@ from plunit.ensemble import MLP, forward
 from plunit.fitting import solving
 from plunit.fitting.output import summarize
 from plunit.fitting.problems import of_expression, of_table
-from plunit.fitting.solving import FitSettings, Found, reduce_pieces, solve
+from plunit.fitting.solving import FitResult, FitSettings, fit_problem, reduce_pieces
 from plunit.pieces import Curve
 from plunit.sklearn import PLURegressor
 
@@ -38,7 +38,7 @@ def test_ctrl_c_ends_all_of_it_with_the_best_so_far(rows, during):
             signal.raise_signal(signal.SIGINT)
         return False
 
-    found = solve(rows, FitSettings(hidden=(4,), starts=16, splits=3), press)
+    found = fit_problem(rows, FitSettings(hidden=(4,), starts=16, splits=3), press)
     assert (found.stopped, seen[-1]) == (True, during)
     assert len(found.tests) == {"16 starts": 0, "test 2 of 3": 1}[during]
     assert found.rmse < 1000
@@ -47,7 +47,7 @@ def test_ctrl_c_ends_all_of_it_with_the_best_so_far(rows, during):
 def test_the_curve_of_the_network_is_computed_once(rows, monkeypatch):
     computed, settings, curve = [], FitSettings(hidden=(4,), starts=4, splits=0), PLURegressor.curve_
     monkeypatch.setattr(PLURegressor, "curve_", property(lambda model: computed.append(model) or curve.fget(model)))
-    found = solve(rows, settings)
+    found = fit_problem(rows, settings)
     assert f"the network has {found.curve.pieces} straight piece" in "\n".join(summarize(rows, settings, found))
     assert len(computed) == 1
 
@@ -61,7 +61,7 @@ def test_the_seed_chooses_the_splits(rows, monkeypatch):
 
     monkeypatch.setattr(solving, "_train", note)
     for seed in (0, 1, 0):
-        solve(rows, FitSettings(hidden=(2,), starts=2, splits=1, seed=seed))
+        fit_problem(rows, FitSettings(hidden=(2,), starts=2, splits=1, seed=seed))
     first, other, again = seen[1::2]
     assert (len(first), first == again, first == other) == (48, True, False)
 
@@ -69,7 +69,7 @@ def test_the_seed_chooses_the_splits(rows, monkeypatch):
 def test_splits_encode_by_their_own_rows(tables):
     """The same error as a Pipeline of scikit-learn that sees four fifths of the rows."""
     problem = of_table(tables / "mixed.csv", "price", ["temp", "city"], print)
-    found = solve(problem, FitSettings(hidden=(4,), starts=4, splits=1, seed=3))
+    found = fit_problem(problem, FitSettings(hidden=(4,), starts=4, splits=1, seed=3))
     test, rows = np.split(np.random.default_rng([3, 0]).permutation(300), [60])
     model = make_pipeline(
         ColumnTransformer(
@@ -101,7 +101,9 @@ def test_a_straight_line_is_one_piece_although_roundings_part_it_from_its_points
 
 
 def test_progress_ends_it():
-    found = solve(of_expression("sin(x)", -6, 6), FitSettings(hidden=(4,), starts=16), lambda what, done, best: True)
+    found = fit_problem(
+        of_expression("sin(x)", -6, 6), FitSettings(hidden=(4,), starts=16), lambda what, done, best: True
+    )
     assert found.stopped
 
 
@@ -109,10 +111,10 @@ def test_progress_ends_it():
 def test_the_interval_is_that_of_student(tests, student):
     """Quantiles from a printed table."""
     errors = np.random.default_rng(tests).uniform(1, 2, tests)
-    mean, half = Found(None, 0.0, tuple(errors)).interval()
+    mean, half = FitResult(None, 0.0, tuple(errors)).interval()
     assert mean == pytest.approx(errors.mean())
     assert half == pytest.approx(student * errors.std(ddof=1) / tests**0.5, rel=3e-4)
-    assert np.isnan(Found(None, 0.0, (1.0,)).interval()[1])
+    assert np.isnan(FitResult(None, 0.0, (1.0,)).interval()[1])
 
 
 def test_the_closest_of_several_networks_is_left_with_its_own_losses(monkeypatch):
@@ -124,7 +126,7 @@ def test_the_closest_of_several_networks_is_left_with_its_own_losses(monkeypatch
         models.append((problem, members, rows, model))
 
     monkeypatch.setattr(solving, "_take_closest", note)
-    solve(of_expression("x*y", -1, 1), FitSettings(hidden=(4,), starts=12, error=9.0))
+    fit_problem(of_expression("x*y", -1, 1), FitSettings(hidden=(4,), starts=12, error=9.0))
     ((problem, members, rows, model),) = models
     worst = []
     for i in range(members.shape[1]):
@@ -144,10 +146,10 @@ def test_the_closest_of_several_networks_is_left_with_its_own_losses(monkeypatch
     ("during", "error", "tried"), [("2 units", 1e-9, []), ("4 units", 1e-9, [(2,)]), ("2 units", 9.0, [(2,)])]
 )
 def test_a_shape_that_was_not_finished_is_tried_only_if_it_is_proved(monkeypatch, during, error, tried):
-    monkeypatch.setattr(solving, "SHAPES", ((2,), (4,), (5,)))
+    monkeypatch.setattr(solving, "_SHAPES", ((2,), (4,), (5,)))
     monkeypatch.setattr(solving, "LONGER", 200)
     problem, settings = of_expression("x * y", -1.0, 1.0, 8), FitSettings(error=error, starts=8)
-    found = solve(problem, settings, lambda what, done, best: what.startswith(during))
+    found = fit_problem(problem, settings, lambda what, done, best: what.startswith(during))
     assert [shape for shape, _ in found.tried] == tried
     assert found.stopped
     assert found.missed == (error < 1)
@@ -166,11 +168,11 @@ def test_the_finish_of_larger_networks_is_cut_to_its_time(monkeypatch):
             return super().fit(*args, **kwargs)
 
     monkeypatch.setattr(solving, "Watched", Seen)
-    monkeypatch.setattr(solving, "SHAPES", ((2,), (4,)))
+    monkeypatch.setattr(solving, "_SHAPES", ((2,), (4,)))
     monkeypatch.setattr(solving, "LONGER", 200)
     monkeypatch.setattr(solving, "FINISH", 8 * 17**2 * (64 + 3 * 17) * 25)  # 25 steps of (4,), which has 17 parameters
-    solve(of_expression("x * y", -1.0, 1.0, 8), FitSettings(error=1e-9, starts=8))
+    fit_problem(of_expression("x * y", -1.0, 1.0, 8), FitSettings(error=1e-9, starts=8))
     assert asked == [((2,), 100), ((4,), 25)]  # at most 100
     monkeypatch.setattr(solving, "FINISH", 0.0)
-    solve(of_expression("x * y", -1.0, 1.0, 8), FitSettings(error=1e-9, starts=8))
+    fit_problem(of_expression("x * y", -1.0, 1.0, 8), FitSettings(error=1e-9, starts=8))
     assert [finish for _, finish in asked[2:]] == ["auto", "auto"]

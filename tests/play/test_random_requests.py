@@ -85,7 +85,7 @@ def test_random_requests(idle, monkeypatch, tmp_path):
     rng, statuses, started_ = random.Random(0), {}, []
     monkeypatch.setattr(workshop, "Session", NoSession)
     monkeypatch.setattr(workshop, "SESSIONS", 10**6)
-    monkeypatch.setattr(workshop, "MEMORY", 2**60)
+    monkeypatch.setattr(workshop, "MOST_MEMORY", 2**60)
     monkeypatch.chdir(tmp_path)
     for _ in range(4_000):
         if rng.random() < 0.4:

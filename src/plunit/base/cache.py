@@ -19,7 +19,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from plunit.base.files import PART, sweep, write_atomically
+from plunit.base.files import PART, remove_old_parts, write_atomically
 
 
 def user_cache() -> Path:
@@ -47,7 +47,7 @@ def private_folder() -> Path:
         warnings.warn(f"{text}; until then every process compiles its own", stacklevel=2)
     if reason or not os.access(folder, os.W_OK):
         return _session_folder()
-    sweep(folder)
+    remove_old_parts(folder)
     return folder
 
 

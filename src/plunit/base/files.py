@@ -97,7 +97,7 @@ def ending(path: str | Path) -> str:
     return Path(path).suffix.lower()
 
 
-def sweep(folder: Path) -> None:
+def remove_old_parts(folder: Path) -> None:
     """Remove the parts that interrupted writes left in a folder an hour ago or earlier."""
     for part in folder.glob(f"{PART}*"):
         with contextlib.suppress(OSError):

@@ -110,7 +110,7 @@ def fit_(
     _check(problem, pieces, error, activation, bits, save or (), few)
     # a wrong name or option is reported at once: these take half a second to import
     from plunit.fitting.output import OutputFiles, check_files, summarize, write_files
-    from plunit.fitting.solving import FitSettings, solve
+    from plunit.fitting.solving import FitSettings, fit_problem
 
     files = OutputFiles(save or (), few, plot, page)
     check_files(files, source, problem, activation)
@@ -128,7 +128,7 @@ def fit_(
     console.print(f"training {settings.starts} starts; Ctrl-C keeps the best so far", style="dim")
     try:
         with _watch(console) as progress:
-            found = solve(problem, settings, progress)
+            found = fit_problem(problem, settings, progress)
     except ValueError as wrong:
         raise UserError(f"{wrong} (n_init is --starts)" if "n_init" in str(wrong) else str(wrong)) from None
     except KeyboardInterrupt:

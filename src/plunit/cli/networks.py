@@ -26,7 +26,7 @@ from plunit.pieces.formats.exporter import call_note, check_ending
 from plunit.pieces.formats.vnnlib import is_specification
 from plunit.pieces.limits import Progress, many
 
-ROWS = 40
+_ROWS = 40
 DEFAULT = f"{-math.tau} {math.tau}"
 
 WORDS = {"proved": "unsat", "refuted": "sat", "undecided": "unknown"}
@@ -35,7 +35,7 @@ CODES = {"proved": 0, "refuted": 10, "undecided": NOT_SHOWN}
 
 _GIVE_NETWORK, _GIVE_PROPERTY = "give the file of a network", "give a .vnnlib file"
 
-Box = tuple[tuple[float, float], ...]
+Domain = tuple[tuple[float, float], ...]
 
 
 class BoxCommand(TyperCommand):
@@ -98,7 +98,7 @@ def pieces_of(
     with _progress("pieces") as show:
         found[:0] = lines(net, domain, show) if net.inputs <= 2 else []
         if maximum:
-            found.append(largest(net, domain, show))
+            found.append(describe_maximum(net, domain, show))
     if box is None:
         found.append(f"box: [{-math.tau:.6g}, {math.tau:.6g}] for every input, by default; choose another with --box")
     if save is not None:
@@ -117,7 +117,7 @@ def _load(path: Path, shape: tuple[int, ...] | None = None) -> tuple[Network, li
     return net, [f"note: {escape(each.message)}" for each in found if isinstance(each.message, pieces.JumpWarning)]
 
 
-def domain_of(net: Network, box: str) -> Box:
+def domain_of(net: Network, box: str) -> Domain:
     """Return low and high of every input from --box: two numbers for all inputs, or two for each."""
     numbers = _numbers(box)
     if len(numbers) not in (2, 2 * net.inputs):
@@ -138,7 +138,7 @@ def _numbers(box: str) -> list[float]:
     return numbers
 
 
-def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[str]:
+def lines(net: Network, domain: Domain, progress: Progress | None = None) -> list[str]:
     """Return the pieces of a network of one input, or the polygons of one of two inputs."""
     with _one_line():
         if net.inputs == 1:
@@ -146,7 +146,7 @@ def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[s
         return list(_polygons(polygons(net, (domain[0], domain[1]), progress=progress)))
 
 
-def largest(net: Network, domain: Box, progress: Progress | None = None) -> str:
+def describe_maximum(net: Network, domain: Domain, progress: Progress | None = None) -> str:
     """Return the largest value on the domain, where it is, and whether it is proved."""
     with _one_line():
         found = pieces.maximum(net, domain, progress=progress)
@@ -182,16 +182,16 @@ def _progress(what: str) -> Iterator[Progress]:
 
 
 def _curve(f: Curve) -> Iterator[str]:
-    """Yield f(x) = slope x + intercept on each piece, the first `ROWS` of them."""
+    """Yield f(x) = slope x + intercept on each piece, the first `_ROWS` of them."""
     merged = f.merged()
     outputs = range(merged.values.shape[1])
     names = [f"{word} {i + 1}" if len(outputs) > 1 else word for i in outputs for word in ("slope", "intercept")]
     yield _row("from", "to", *names)
     lines = np.stack([merged.slopes, merged.intercepts], axis=-1).reshape(merged.pieces, -1)
-    for row in np.column_stack([merged.knots[:-1], merged.knots[1:], lines])[:ROWS]:
+    for row in np.column_stack([merged.knots[:-1], merged.knots[1:], lines])[:_ROWS]:
         yield _row(*(f"{number:.6g}" for number in row))
-    if merged.pieces > ROWS:
-        yield f"... {merged.pieces - ROWS} more"
+    if merged.pieces > _ROWS:
+        yield f"... {merged.pieces - _ROWS} more"
     yield f"{many(f.pieces, 'piece')}, {many(f.patterns, 'activation pattern')} on [{f.low:.6g}, {f.high:.6g}]"
 
 

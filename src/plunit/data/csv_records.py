@@ -12,7 +12,7 @@ from typing import Any
 from plunit.base.errors import quote
 
 MAX_LINE = 2**20  # characters
-BLOCK = 2**19  # characters read at once
+_BLOCK = 2**19  # characters read at once
 _SAMPLE = 50  # lines that choose the delimiter
 
 # In this order, because numbers may hold commas, and texts may hold commas and spaces.
@@ -23,7 +23,7 @@ _COMMENT = re.compile(r"#(?!(?:N/A|DIV/0!|REF!|VALUE!|NAME\?|NUM!|NULL!))", re.I
 _NO_TEXT = re.compile("[\0\udc80-\udcff]")
 _SAVE = "Save the table as CSV in UTF-8."
 
-Lines = Iterator[tuple[int, str]]
+NumberedText = Iterator[tuple[int, str]]
 """Lines, or blocks of whole lines, each with the number of its first line, counted from 1."""
 
 
@@ -53,13 +53,13 @@ def decode(content: bytes) -> str:
     return text
 
 
-def text_blocks(text: str, skip: int = 0) -> Lines:
+def text_blocks(text: str, skip: int = 0) -> NumberedText:
     """Yield the text in blocks of whole lines, without the first `skip` lines."""
     start, line = 0, skip + 1
     for _ in range(skip):
         start = text.find("\n", start) + 1 or len(text)
     while start < len(text):
-        end = text.find("\n", start + BLOCK) + 1 or len(text)
+        end = text.find("\n", start + _BLOCK) + 1 or len(text)
         block = text[start:end]
         for at, one in enumerate(block.split("\n") if len(block) > MAX_LINE else (), line):
             if len(one) > MAX_LINE:
@@ -100,7 +100,9 @@ def find_delimiter(text: str) -> str:
     )
 
 
-def records(stream: Lines, delimiter: str, width: int, comments: set[int]) -> Iterator[tuple[int, int, list[str]]]:
+def records(
+    stream: NumberedText, delimiter: str, width: int, comments: set[int]
+) -> Iterator[tuple[int, int, list[str]]]:
     """Yield (first line, last line, fields) of each record; a quoted field may span lines.
 
     The numbers of comments are added to `comments`. A line that begins with # is one unless it has `width` fields.
@@ -127,7 +129,7 @@ def records(stream: Lines, delimiter: str, width: int, comments: set[int]) -> It
         yield start, start + reader.line_num - 1, fields
 
 
-def _lines(stream: Lines) -> Lines:
+def _lines(stream: NumberedText) -> NumberedText:
     for start, text in stream:
         yield from enumerate(text.removesuffix("\n").split("\n"), start)
 

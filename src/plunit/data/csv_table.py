@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from plunit.base.errors import quote
-from plunit.data.csv_records import Lines, TableFault, decode, find_delimiter, records, text_blocks
+from plunit.data.csv_records import NumberedText, TableFault, decode, find_delimiter, records, text_blocks
 
-Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.float64]
 Column = npt.NDArray[Any]
 """Numbers, NaN where one is missing, or text, which are objects: strings, and None where one is missing."""
 
@@ -49,7 +49,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 
-Rows = Iterable[tuple[int, Sequence[str]]]
+FieldRows = Iterable[tuple[int, Sequence[str]]]
 """The line of each row, and the fields of the chosen columns."""
 
 
@@ -66,7 +66,7 @@ def is_number(field: str, delimiter: str) -> bool:
     return bool(_POINT.fullmatch(field) or (delimiter != "," and _COMMA.fullmatch(field)))
 
 
-def check_size(values: int, limit: int, kind: str = "numbers") -> None:
+def check_limit(values: int, limit: int, kind: str = "numbers") -> None:
     """Raise TableFault if the chosen columns hold more values than a limit."""
     if values > limit:
         raise TableFault(
@@ -77,7 +77,7 @@ def check_size(values: int, limit: int, kind: str = "numbers") -> None:
 
 def check_texts(values: int) -> None:
     """Raise TableFault if inputs of which one holds text have more values than the limit."""
-    check_size(values, MAX_TEXTS, "values next to text")
+    check_limit(values, MAX_TEXTS, "values next to text")
 
 
 def first_date(texts: Sequence[str | None]) -> int | None:
@@ -138,7 +138,7 @@ class CsvTable:
         names = tuple(field.strip() or f"column {at}" for at, field in enumerate(fields, 1))
         return cls(text, delimiter, names, True, end, comments)
 
-    def numbers(self, columns: Sequence[int], rows: Rows | None = None) -> Array:
+    def numbers(self, columns: Sequence[int], rows: FieldRows | None = None) -> Numbers:
         """Return the numbers [rows, columns], NaN where missing, of rows that were kept or else of the text."""
         try:
             return self._gather(columns, ".", rows)
@@ -191,15 +191,15 @@ class CsvTable:
             raise date_fault(self._place(lines[row], column, str(texts[row])))
         return np.array(texts, dtype=object)
 
-    def _gather(self, columns: Sequence[int], mark: str, rows: Rows | None) -> Array:
+    def _gather(self, columns: Sequence[int], mark: str, rows: FieldRows | None) -> Numbers:
         parts, count = [np.empty((0, len(columns)))], 0
         for part in self._parts(columns, mark) if rows is None else self._convert(rows, columns, mark):
             count += part.size
-            check_size(count, MAX_NUMBERS)
+            check_limit(count, MAX_NUMBERS)
             parts.append(part)
         return np.concatenate(parts)
 
-    def _parts(self, columns: Sequence[int], mark: str) -> Iterator[Array]:
+    def _parts(self, columns: Sequence[int], mark: str) -> Iterator[Numbers]:
         data = text_blocks(self.text, self.skip)
         for line, text in data:
             if (values := _plain(text, self.delimiter, len(self.names), mark)) is None:
@@ -207,7 +207,7 @@ class CsvTable:
             else:
                 yield values.take(columns, axis=1)
 
-    def _convert(self, rows: Rows, columns: Sequence[int], mark: str) -> Iterator[Array]:
+    def _convert(self, rows: FieldRows, columns: Sequence[int], mark: str) -> Iterator[Numbers]:
         """Yield the numbers of some rows; raise TableFault at the first field that is wrong."""
         rest = iter(rows)
         while chunk := list(islice(rest, max(1, _FIELDS // len(self.names)))):
@@ -246,7 +246,7 @@ class CsvTable:
     def _place(self, line: int, column: int, field: str) -> str:
         return f"line {line}, column {quote(self.names[column])}: {quote(field)}"
 
-    def _rows(self, columns: Sequence[int], data: Lines | None = None) -> Iterator[tuple[int, list[str]]]:
+    def _rows(self, columns: Sequence[int], data: NumberedText | None = None) -> Iterator[tuple[int, list[str]]]:
         """Yield the line and the chosen fields of each row; raise TableFault where one has more fields, or fewer."""
         stream, width = data or text_blocks(self.text, self.skip), len(self.names)
         for line, _, fields in records(stream, self.delimiter, width, self.comments):
@@ -258,11 +258,11 @@ class CsvTable:
                 )
             yield line, [fields[column] for column in columns]
 
-    def _fields(self, columns: Sequence[int], rows: Rows) -> Iterator[tuple[int, int, str]]:
+    def _fields(self, columns: Sequence[int], rows: FieldRows) -> Iterator[tuple[int, int, str]]:
         """Yield (line, column, field) of the chosen columns."""
         return ((line, *one) for line, row in rows for one in zip(columns, row, strict=True))
 
-    def _check_decimal_comma(self, columns: Sequence[int], rows: Rows | None) -> None:
+    def _check_decimal_comma(self, columns: Sequence[int], rows: FieldRows | None) -> None:
         """Refuse a file where each comma may separate thousands."""
         first = ""
         for line, column, field in self._fields(columns, self._rows(columns) if rows is None else rows):
@@ -294,7 +294,7 @@ def _is_infinite(field: str) -> bool:
     return _INFINITE.fullmatch(field) is not None
 
 
-def _plain(text: str, delimiter: str, width: int, mark: str) -> Array | None:
+def _plain(text: str, delimiter: str, width: int, mark: str) -> Numbers | None:
     """Return the numbers [rows, width] of a text that holds nothing but finite numbers, else None."""
     plain = f"0123456789+-eE \t\n{mark}{delimiter}".encode()
     if not text.strip() or text.encode().translate(None, plain):

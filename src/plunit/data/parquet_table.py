@@ -14,9 +14,9 @@ from plunit.base.errors import describe_missing, quote
 from plunit.data.csv_records import TableFault
 from plunit.data.csv_table import (
     MAX_NUMBERS,
-    Array,
     Column,
-    check_size,
+    Numbers,
+    check_limit,
     check_texts,
     date_fault,
     first_date,
@@ -40,7 +40,7 @@ class ParquetTable:
         with _open(content) as file:
             return cls(content, tuple(file.schema_arrow.names))
 
-    def numbers(self, columns: Sequence[int]) -> Array:
+    def numbers(self, columns: Sequence[int]) -> Numbers:
         """Return the numbers [rows, columns], NaN where missing."""
         return np.column_stack(self._load(columns, texts=()))
 
@@ -58,7 +58,7 @@ class ParquetTable:
         with _open(self.content) as file:
             fields = [file.schema_arrow.field(column) for column in columns]
             kinds = [_kind(field, column in texts) for field, column in zip(fields, columns, strict=True)]
-            check_size(file.metadata.num_rows * len(columns), MAX_NUMBERS)
+            check_limit(file.metadata.num_rows * len(columns), MAX_NUMBERS)
             if object in kinds:
                 check_texts(file.metadata.num_rows * (len(columns) - 1))
             parts: list[list[Any]] = [[np.empty(0, kind)] for kind in kinds]

@@ -17,7 +17,7 @@ import numpy as np
 from plunit.base.errors import UserError, escape, quote
 from plunit.base.files import ending
 from plunit.data.csv_records import TableFault
-from plunit.data.csv_table import Array, Column, CsvTable, is_number
+from plunit.data.csv_table import Column, CsvTable, Numbers, is_number
 
 if TYPE_CHECKING:
     from plunit.data.parquet_table import ParquetTable
@@ -46,7 +46,7 @@ class Table:
     """
 
     x: Column
-    y: Array
+    y: Numbers
     inputs: tuple[str, ...]
     target: str
     sha256: str
@@ -222,7 +222,7 @@ def _list_names(names: Sequence[str]) -> str:
     return ", ".join(map(quote, names[:_NAMED])) + rest
 
 
-def _check_rows(values: Array, target: str) -> None:
+def _check_rows(values: Numbers, target: str) -> None:
     """Refuse too few rows, huge numbers and a constant target, which is the last column."""
     rows = len(values)
     if rows < MIN_ROWS:
@@ -237,7 +237,7 @@ def _check_rows(values: Array, target: str) -> None:
         )
 
 
-def _keep_varying(path: Path, x: Sequence[Column], y: Array, names: Sequence[str], content: bytes, say: Say) -> Table:
+def _keep_varying(path: Path, x: Sequence[Column], y: Numbers, names: Sequence[str], content: bytes, say: Say) -> Table:
     """Return the table of the inputs that vary, and not from row to row as names do; name the others."""
     constant, kept, unique = [], [], []
     for at, column in enumerate(x):

@@ -30,16 +30,16 @@ MOST_VARIABLES = 4
 """Maximum number of variables of a formula whose error is bounded."""
 
 PER_PIECE = 16  # parts of each piece of a curve, at first
-SAMPLES, PEAKS, STEPS, TRIES = 2**14, 64, 36, 8
+_SAMPLES, _PEAKS, _STEPS, _TRIES = 2**14, 64, 36, 8
 """Random points at the start, how many of the highest climb, in how many steps, and the random tries of a step."""
 
-BATCH, MOST = 4096, 2**22
+_BATCH, _MOST = 4096, 2**22
 """The number of boxes that are cut together, and the numbers of all boxes that are kept, at most."""
 
 DEEPEST, UNBOUNDED = 2.0**-64, 2**15
 """Sides are not cut below this part of the first box; the search ends when more boxes than that have no bound."""
 
-NEAR = 1e-9
+_NEAR = 1e-9
 """A function that moves by much of the error within this part of the box counts as one that jumps."""
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -194,7 +194,9 @@ class ErrorSearch:
         self.parts, self.note = len(cells[0]), ""
         self.low, self.high = cells
         self.x, self.value = self._first_peak(np.concatenate([*cells, (cells[0] + cells[1]) / 2]))
-        self.top = np.concatenate([self.bounds(*(end[part] for end in cells))[0] for part in blocks(self.parts, BATCH)])
+        self.top = np.concatenate(
+            [self.bounds(*(end[part] for end in cells))[0] for part in blocks(self.parts, _BATCH)]
+        )
         self.closed = 0.0
         finite = self.top[np.isfinite(self.top)].max(initial=0.0)
         self.size = float(np.abs(values(np.concatenate(cells))).max() + max(self.value, finite))
@@ -236,7 +238,7 @@ class ErrorSearch:
                 self.note = f"the search for a closer bound ended after {time_limit:g} s"
             elif progress is not None and progress(min(1.0, passed / (time_limit or np.inf)), self._summary()):
                 self.note = "the search for a closer bound was stopped"
-            elif 2 * self.low.size > MOST:
+            elif 2 * self.low.size > _MOST:
                 self.note = f"the search for a closer bound ended with {len(self.low):,} boxes left"
             else:
                 self._split_boxes()
@@ -271,8 +273,8 @@ class ErrorSearch:
 
     def _split_boxes(self) -> None:
         """Cut the boxes with the largest bounds in two, across their longest sides."""
-        order = np.argpartition(-self.top, BATCH) if len(self.top) > BATCH else np.arange(len(self.top))
-        chosen, rest = order[:BATCH], order[BATCH:]
+        order = np.argpartition(-self.top, _BATCH) if len(self.top) > _BATCH else np.arange(len(self.top))
+        chosen, rest = order[:_BATCH], order[_BATCH:]
         low, high, rows = self.low[chosen], self.high[chosen], np.arange(len(chosen))
         axis = self._sides(low, high).argmax(axis=1)
         cut = low[rows, axis] / 2 + high[rows, axis] / 2
@@ -281,7 +283,7 @@ class ErrorSearch:
         low, high = np.concatenate([low, right_low]), np.concatenate([left_high, high])
         top, corner = self.bounds(low, high)
         top = np.minimum(top, np.tile(self.top[chosen], 2))
-        some = np.argsort(-top, kind="stable")[: BATCH // 16]
+        some = np.argsort(-top, kind="stable")[: _BATCH // 16]
         self._look(np.concatenate([corner[some], low[some] / 2 + high[some] / 2]))
         self.parts += len(low)
         kept = ((self.low, low), (self.high, high), (self.top, top))
@@ -302,7 +304,7 @@ class ErrorSearch:
         """Return what the search has found."""
         f, x, note = self.expression, self.x, self.note
         if not note and f.names:  # within a billionth of the box around the largest error
-            near = NEAR * (self.box[:, 1] - self.box[:, 0])
+            near = _NEAR * (self.box[:, 1] - self.box[:, 0])
             values = enclosure(f.steps, *(np.clip(x + step, *self.box.T)[:, None] for step in (-near, near)))
             jump = float(values.high[0] - values.low[0])
             if jump > 0.1 * self.value > 1e-6 * jump:
@@ -313,21 +315,21 @@ class ErrorSearch:
     def _rounding(self) -> float:
         """Return by how much bounds on tiny boxes exceed the errors there: closer than that no bound can be."""
         low, high = self.box.T
-        x = np.random.default_rng(1).uniform(low, high, (PEAKS, len(low)))
+        x = np.random.default_rng(1).uniform(low, high, (_PEAKS, len(low)))
         over = self.bounds(x, np.minimum(x + 2.0**-44 * (high - low), high))[0] - self.errors(x)
         return 2 * float(over[np.isfinite(over)].max(initial=0.0))
 
     def _first_peak(self, x: Floats) -> tuple[Floats, float]:
         """Return x and the error there: the best of these and of random points, which climb by ever smaller steps."""
         rng, (low, high) = np.random.default_rng(0), self.box.T
-        x = np.concatenate([x, rng.uniform(low, high, (SAMPLES, len(low)))])
+        x = np.concatenate([x, rng.uniform(low, high, (_SAMPLES, len(low)))])
         found = self.errors(x)
-        top = np.argsort(-found, kind="stable")[:PEAKS]
+        top = np.argsort(-found, kind="stable")[:_PEAKS]
         x, found, rows = x[top], found[top], np.arange(len(top))
-        for step in np.geomspace(1e-2, 1e-9, STEPS):
-            away = step * (high - low) * rng.standard_normal((len(x), TRIES, len(low)))
+        for step in np.geomspace(1e-2, 1e-9, _STEPS):
+            away = step * (high - low) * rng.standard_normal((len(x), _TRIES, len(low)))
             tried = np.clip(x[:, None] + away, low, high)
-            values = self.errors(tried.reshape(-1, len(low))).reshape(len(x), TRIES)
+            values = self.errors(tried.reshape(-1, len(low))).reshape(len(x), _TRIES)
             best = values.argmax(axis=1)
             better = values[rows, best] > found
             x = np.where(better[:, None], tried[rows, best], x)

@@ -14,7 +14,7 @@ import numpy as np
 from plunit.base.errors import quote
 from plunit.pieces.arrays import Floats, blocks
 
-CHUNK = 2**14
+_CHUNK = 2**14
 """Points computed at a time: a text of 10,000 characters may need hundreds of arrays at once."""
 
 
@@ -123,7 +123,7 @@ class Expression:
         shape = arrays[0].shape if arrays else ()
         flat = [array.reshape(-1) for array in arrays]
         result = np.empty(shape).reshape(-1)
-        for part in blocks(result.size, CHUNK):
+        for part in blocks(result.size, _CHUNK):
             values = [array[part] for array in flat]
             result[part] = run_steps(self.steps, values, float, lambda _, function, given: function.compute(*given))
         return result.reshape(shape)

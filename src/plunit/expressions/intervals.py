@@ -20,7 +20,7 @@ import numpy as np
 from plunit.expressions.expression import Step, run_steps
 from plunit.pieces.arrays import Bools, Floats
 
-LARGEST = float(np.finfo(np.float64).max)
+_LARGEST = float(np.finfo(np.float64).max)
 _SLACK = 8 * float(np.finfo(np.float64).eps)
 _TINY = 8 * float(np.finfo(np.float64).smallest_subnormal)
 _FAR = 2.0**40  # beyond that the place of a number between the extremes of a sine is not computed
@@ -140,7 +140,7 @@ def outward(low: Floats, high: Floats, *given: Interval) -> Interval:
 
 def loosely(low: Floats, high: Floats, *given: Interval) -> Interval:
     """Return the interval with ends 8 units in the last place further out: those of a library function."""
-    low, high = np.minimum(low, LARGEST), np.maximum(high, -LARGEST)
+    low, high = np.minimum(low, _LARGEST), np.maximum(high, -_LARGEST)
     return exactly(low - (_SLACK * np.abs(low) + _TINY), high + (_SLACK * np.abs(high) + _TINY), *given)
 
 

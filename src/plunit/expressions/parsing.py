@@ -35,13 +35,13 @@ from plunit.expressions.expression import (
 LENGTH = 10_000
 """The longest text, in characters."""
 
-DEPTH = 100
+_DEPTH = 100
 """The most parentheses that may be open at once."""
 
-STEPS = 2_000
+_STEPS = 2_000
 """The most numbers, variables, operators and calls."""
 
-WORD = re.compile(
+_WORD = re.compile(
     r"""(?P<space>[ \t\r\n]+)
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
       | (?P<call>[A-Za-z_][A-Za-z0-9_]*[ \t\r\n]*\()
@@ -154,8 +154,8 @@ def _check(text: str) -> tuple[str, str, list[int]]:
         if word.kind == "space":
             continue
         count += word.text not in ("(", ")", ",", "")
-        if count > STEPS:
-            raise ExpressionError(word.column, f"an expression may have {STEPS:,} numbers, variables and operators")
+        if count > _STEPS:
+            raise ExpressionError(word.column, f"an expression may have {_STEPS:,} numbers, variables and operators")
         if not value_next:
             value_next = _read_behind_value(word, opened)
         elif word.kind == "call" or word.text == "(":
@@ -184,10 +184,10 @@ def _words(text: str) -> Iterator[_Word]:
         problem = f"'=' cannot stand in an expression; write the right-hand side only: {quote(right)}"
         raise ExpressionError(equation.start("sign") + 1, problem)
     # a name before a parenthesis is a factor if it is a variable elsewhere, or a constant
-    factors = {word[0] for word in WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
+    factors = {word[0] for word in _WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
     at = 0
     while at < len(text):
-        found = WORD.match(text, at)
+        found = _WORD.match(text, at)
         if found is None:
             remedy = _REMEDIES.get(text[at], "only numbers, ASCII names, + - * / ** ( ) , and < <= > >= == != can")
             raise ExpressionError(at + 1, f"{quote(text[at])} cannot stand in an expression; {remedy}")
@@ -219,8 +219,8 @@ def _check_value(word: _Word) -> None:
 
 
 def _check_opening(word: _Word, depth: int) -> None:
-    if depth >= DEPTH:
-        raise ExpressionError(word.column, f"more than {DEPTH} parentheses are open; use fewer")
+    if depth >= _DEPTH:
+        raise ExpressionError(word.column, f"more than {_DEPTH} parentheses are open; use fewer")
     name = word.text[:-1].strip()
     if name and name not in NAMES:
         close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)

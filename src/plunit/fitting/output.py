@@ -18,9 +18,9 @@ import plunit
 from plunit.base.errors import UserError, describe_missing, escape, is_installed
 from plunit.base.files import ending, resolve, save_whole
 from plunit.ensemble.mlp import PIECEWISE
-from plunit.fitting.drawing import draw
+from plunit.fitting.drawing import draw_fit
 from plunit.fitting.problems import Problem, root_mean_square
-from plunit.fitting.solving import SAMPLES, FitSettings, Found, Reduced
+from plunit.fitting.solving import RANDOM_POINTS, FitResult, FitSettings, Reduced
 from plunit.pieces import Curve
 from plunit.pieces.limits import many
 from plunit.pieces.rounding import rounded_up
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from plunit.expressions import SupError
     from plunit.sklearn import PLURegressor
 
-WINNERS, ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
+_WINNERS, _ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
 PLOTS = (".png", ".svg", ".pdf")
 
 
-def summarize(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
+def summarize(problem: Problem, settings: FitSettings, found: FitResult) -> list[str]:
     """Return lines that say what was found."""
     is_table, averaged = problem.expression is None, found.model.theta_.shape[1]
     columns = problem.inputs if problem.table is None else tuple(map(escape, problem.table.inputs))
@@ -53,7 +53,7 @@ def summarize(problem: Problem, settings: FitSettings, found: Found) -> list[str
     return [*lines, "stopped before the end: this is the best so far"] if found.stopped else lines
 
 
-def _errors(problem: Problem, found: Found) -> list[str]:
+def _errors(problem: Problem, found: FitResult) -> list[str]:
     size = root_mean_square(problem.y - np.mean(problem.y))
     lines = [f"root mean square error {found.rmse:.4g}, {_share(found.rmse, size)} of the standard deviation"]
     if found.tests:
@@ -90,7 +90,7 @@ def _error(value: float, bound: float | None, note: str, place: str = "", *, sam
     if bound is not None:
         at = f" at {place}" if place else ""
         return f"found {value:.4g}{at}; proved: at most {up(bound)}{because}"
-    return f"found {value:.4g} on {f'{SAMPLES:,} random' if sampled else 'the'} points; no bound{because}"
+    return f"found {value:.4g} on {f'{RANDOM_POINTS:,} random' if sampled else 'the'} points; no bound{because}"
 
 
 def _largest(problem: Problem, found: SupError) -> str:
@@ -99,7 +99,7 @@ def _largest(problem: Problem, found: SupError) -> str:
     return _error(found.value, found.bound, found.note, place, sampled=not found.x)
 
 
-def _attempts(found: Found) -> list[str]:
+def _attempts(found: FitResult) -> list[str]:
     """Return whether an error that was asked for is proved, and the bounds of the networks that were tried for it."""
     if not (found.tried or found.missed):
         return []
@@ -117,7 +117,7 @@ def _attempts(found: Found) -> list[str]:
     ]
 
 
-def _pieces(settings: FitSettings, found: Found) -> list[str]:
+def _pieces(settings: FitSettings, found: FitResult) -> list[str]:
     if found.curve is None:
         return []
     first = f"the network has {many(found.curve.pieces, 'straight piece')}"
@@ -144,20 +144,20 @@ def _validation(model: PLURegressor) -> str:
         mean = f"mean {model.best_loss_:.3g} over {folds}"
         return f"validation error of the {averaged} chosen starts {unit}: {mean}; {middle} of all starts"
     best = [f"{loss:.3g} (no. {start})" for start, loss in zip(table["start"], losses, strict=True)]
-    return f"validation error of the best starts {unit}: {', '.join(best[:WINNERS])}; {middle}"
+    return f"validation error of the best starts {unit}: {', '.join(best[:_WINNERS])}; {middle}"
 
 
 def _share(error: float, size: float) -> str:
     return f"{100 * error / size:.3g} %" if size > 0 and math.isfinite(error) else "no share"
 
 
-def formula(curve: Curve, name: str) -> list[tuple[str, str, str]]:
+def list_pieces(curve: Curve, name: str) -> list[tuple[str, str, str]]:
     """Return the pieces of a curve as rows (from, to, line), at most 40."""
     knots, values, slopes = (part.tolist() for part in (curve.knots, curve.values[:, 0], curve.slopes[:, 0]))
     return [
         (f"{a:.6g}", f"{b:.6g}", f"{y:.6g} {_with_sign(slope)} ({name} {_with_sign(-a)})")
         for a, b, y, slope in zip(knots, knots[1:], values, slopes, strict=False)
-    ][:ROWS]
+    ][:_ROWS]
 
 
 def _with_sign(value: float) -> str:
@@ -216,14 +216,14 @@ def _check_model(path: Path, problem: Problem, activation: str) -> None:
 
 
 def write_files(
-    files: OutputFiles, problem: Problem, found: Found, lines: Sequence[str], command: str
+    files: OutputFiles, problem: Problem, found: FitResult, lines: Sequence[str], command: str
 ) -> Iterator[str]:
     """Write the models, the picture and the page with these lines; yield a line for each file that is there."""
     from plunit.pieces.formats.exporter import call_note
 
     for path in files.models:
         yield f"saved {escape(path)}, {_save_model(path, problem, found, few=files.few)}{call_note(path)}"
-    figure = draw(problem, found)
+    figure = draw_fit(problem, found)
     if (plot := files.plot) is not None:
         save_whole(plot, _bytes(figure, ending(plot).removeprefix("."), 150))
         yield f"saved {escape(plot)}"
@@ -246,7 +246,7 @@ def save_first_free(paths: Iterable[Path], content: str) -> Path:
     raise FileExistsError(errno.EEXIST, "all names are taken")
 
 
-def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str:
+def _save_model(path: Path, problem: Problem, found: FitResult, *, few: bool) -> str:
     """Write the curve with few pieces, or the network, and return which."""
     from plunit.pieces import save, save_c
     from plunit.pieces.formats.exporter import c_name
@@ -270,7 +270,7 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
             None,
             f"the network with weights of {found.fixed.network.bits} bits",
         )
-    if problem.expression is not None:  # x and y may be names in the formula, too
+    if problem.expression is not None:  # x and y may be names in the formula as well
         labels["names"] = [
             f"the formula's {name}, in [{low!r}, {high!r}]"
             for name, (low, high) in zip(names, problem.box.tolist(), strict=False)
@@ -280,7 +280,7 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
     return content
 
 
-def _about_network(problem: Problem, found: Found) -> str:
+def _about_network(problem: Problem, found: FitResult) -> str:
     """Return what is known of the network against the function or the rows, apart from what C makes of it."""
     if (largest := found.largest) is None:
         about, rmse, seen = "The network against its training rows:", found.rmse, _largest_on_rows(problem, found)
@@ -294,7 +294,7 @@ def _about_network(problem: Problem, found: Found) -> str:
     return f"{about} largest error {_largest(problem, largest)}."
 
 
-def _largest_on_rows(problem: Problem, found: Found) -> float:
+def _largest_on_rows(problem: Problem, found: FitResult) -> float:
     return float(np.abs(found.model.predict(problem.x) - problem.y).max())
 
 
@@ -316,9 +316,9 @@ def _page(problem: Problem, few: Curve | None, lines: Sequence[str], figure: Any
         title=problem.title,
         lines=lines,
         picture=svg[svg.index("<svg") :],
-        rows=formula(few, problem.inputs[0]) if few else [],
+        rows=list_pieces(few, problem.inputs[0]) if few else [],
         heading=many(few.pieces, "piece") if few else "",
-        more=few and max(0, few.pieces - ROWS),
+        more=few and max(0, few.pieces - _ROWS),
         target=problem.target,
         command=command,
         about=f"plunit {plunit.__version__}, {datetime.datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",

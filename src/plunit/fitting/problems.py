@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,21 +14,19 @@ import numpy as np
 
 from plunit.base.errors import UserError, escape
 from plunit.base.files import ending
-from plunit.data.tables import PARQUET, Table, read_columns, read_table
+from plunit.data.tables import PARQUET, Say, Table, read_columns, read_table
+from plunit.ensemble.arrays import Array
 
 if TYPE_CHECKING:
     from plunit.expressions import Expression
 
-Array = np.ndarray[Any, Any]
-Say = Callable[[str], object]
-
-POINTS = {1: 2000, 2: 3600}
+_POINTS = {1: 2000, 2: 3600}
 """Number of training points of a function of one and of two variables; functions of more have 5,000."""
 
-HUGE = 1e250
+_HUGE = 1e250
 """The largest value of a function: the exact curve of a network holds numbers up to 1e300."""
 
-LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
+_LARGEST, _LEAST, _SHORTEST = 1e150, 1e-150, 1e-9
 """The largest end of an interval, because squares of larger numbers overflow; and the least width, as a part of the
 larger end and of a number whose square is not 0."""
 
@@ -168,7 +166,7 @@ def of_expression(
 ) -> Problem:
     """Return the problem of fitting a function on low <= x <= high, for all variables without a range of their own.
 
-    Each axis has `axis` training points; by default see `POINTS`.
+    Each axis has `axis` training points; by default see `_POINTS`.
     """
     from plunit.expressions import MOST_VARIABLES, finite_values, parse, sup_error
     from plunit.pieces import network
@@ -196,9 +194,9 @@ def of_expression(
             sup_error(expression, nothing, box, closeness=1, time_limit=SOON)
     except ValueError as error:
         raise UserError(str(error)) from None
-    if (largest := np.abs(y).max()) > HUGE:
+    if (largest := np.abs(y).max()) > _HUGE:
         raise UserError(
-            f"{text[:200]!r} reaches {largest:.3g}, the networks take values up to {HUGE:g}; divide the function by a "
+            f"{text[:200]!r} reaches {largest:.3g}, the networks take values up to {_HUGE:g}; divide the function by a "
             "number, or choose other ends"
         )
     notes = [f"Read as {expression.text}"] if expression.text != text else []
@@ -225,9 +223,9 @@ def _note_products(names: Sequence[str]) -> Iterator[str]:
 def _check_ends(low: float, high: float, of: str) -> None:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise UserError(f"low must be below high, both finite, got {low} and {high}{of}")
-    if max(-low, high) > LARGEST:
-        raise UserError(f"low and high must be between -{LARGEST:g} and {LARGEST:g}, got {low} and {high}{of}")
-    if high - low < (least := SHORTEST * max(abs(low), abs(high), LEAST)):
+    if max(-low, high) > _LARGEST:
+        raise UserError(f"low and high must be between -{_LARGEST:g} and {_LARGEST:g}, got {low} and {high}{of}")
+    if high - low < (least := _SHORTEST * max(abs(low), abs(high), _LEAST)):
         raise UserError(
             f"low {low} and high {high} are too close for double precision{of}; take ends that differ by at least "
             f"{least:.3g}"
@@ -253,7 +251,7 @@ def of_drawing(points: Any, count: int) -> Problem:
 def _points(box: Array, axis: int | None) -> Array:
     """Return points of the box [n, in]: an even grid for one and two inputs, else random ones."""
     inputs = len(box)
-    count = POINTS.get(inputs, 5000)
+    count = _POINTS.get(inputs, 5000)
     if inputs > 2:
         return np.random.default_rng(0).uniform(box[:, 0], box[:, 1], (count, inputs))
     ticks = [np.linspace(low, high, axis or round(count ** (1 / inputs))) for low, high in box]

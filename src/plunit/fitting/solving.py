@@ -15,15 +15,16 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from plunit.base.errors import UserError
+from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import PIECEWISE
-from plunit.fitting.problems import Array, Problem, root_mean_square
+from plunit.fitting.problems import Problem, root_mean_square
 from plunit.pieces import Curve, FixedNetwork
 from plunit.sklearn import PLURegressor
 
 if TYPE_CHECKING:
     from plunit.expressions import Expression, SupError
 
-SAMPLES = 100_000
+RANDOM_POINTS = 100_000
 """Number of random points that estimate the largest error where it is not proved."""
 
 KNOTS = 2001
@@ -35,7 +36,7 @@ SLIGHT = 1e-9
 PROOF = 30.0
 """Seconds that the bound of a network's error against a function may take."""
 
-SHAPES = ((8, 8), (16, 16), (24, 24), (32, 32))
+_SHAPES = ((8, 8), (16, 16), (24, 24), (32, 32))
 LONGER, KEPT = 24_000, 8
 """For an error that is asked for, with several inputs: the shapes that are tried, Adam's steps of each, and how many of
 the best networks compete for the least largest error."""
@@ -100,7 +101,7 @@ class Reduced(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class FitResult:
     """What was found.
 
     Attributes:
@@ -179,7 +180,7 @@ class Watched(PLURegressor):
         self.watch.asked |= bool(note)
 
 
-def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what, done, best: False) -> Found:
+def fit_problem(problem: Problem, settings: FitSettings, progress: Watch = lambda what, done, best: False) -> FitResult:
     """Fit the problem; when `progress` returns true, or at Ctrl-C, return what has been found so far."""
     stop = _Stop(progress)
     if settings.error is not None and len(problem.inputs) > 1:
@@ -199,7 +200,7 @@ def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what
     return replace(found, tests=tests, seen=seen, asked=settings.error, curve=curve, reduced=few, missing=missing)
 
 
-def _judge(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _Stop) -> Found:
+def _judge(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _Stop) -> FitResult:
     """Return the model with its errors: against the function, and of fixed point."""
     largest = None if problem.expression is None else _largest(problem.expression, problem, model, stop)
     fixed = None
@@ -212,15 +213,15 @@ def _judge(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _
         except ValueError as error:
             raise UserError(str(error)) from None
     rmse = root_mean_square(model.predict(problem.x) - problem.y)
-    return Found(model, rmse, largest=largest, fixed=fixed, stopped=stop.asked)
+    return FitResult(model, rmse, largest=largest, fixed=fixed, stopped=stop.asked)
 
 
-def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) -> Found:
+def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) -> FitResult:
     """Return the first of ever larger networks that is proved to be within the error, or the best that was found."""
     best, tried, problem = None, [], _with_edges(problem)
-    for shape in [settings.hidden] if settings.hidden else SHAPES:
+    for shape in [settings.hidden] if settings.hidden else _SHAPES:
         # larger networks have fewer starts: each shape takes about the same time
-        starts = max(1, min(settings.starts, settings.starts * SHAPES[1][0] ** 2 // max(shape) ** 2))
+        starts = max(1, min(settings.starts, settings.starts * _SHAPES[1][0] ** 2 // max(shape) ** 2))
         one = replace(settings, hidden=shape, starts=starts, best=KEPT if settings.best == 1 else settings.best)
         what = f"{' x '.join(map(str, shape))} units, {starts} starts"
         model = _train(problem, one, np.arange(len(problem.y)), stop, what, LONGER, _finish(problem, shape))
@@ -346,7 +347,7 @@ def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) 
                 stop.asked = True
             return search.outcome()
     low, high = problem.box.T
-    x = np.random.default_rng(1).uniform(low, high, (SAMPLES, len(problem.inputs)))
+    x = np.random.default_rng(1).uniform(low, high, (RANDOM_POINTS, len(problem.inputs)))
     return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), (), None, 0, why)
 
 

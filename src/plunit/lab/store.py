@@ -138,7 +138,7 @@ def locked(folder: Path, work: str, say: Callable[[str], object]) -> Iterator[No
 def sweep(folder: Path) -> None:
     """Remove files that interrupted writes left."""
     for place in (folder, folder / "cells", folder / "unfinished", folder / "figures"):
-        files.sweep(place)
+        files.remove_old_parts(place)
 
 
 def _arrays(path: Path) -> Arrays:

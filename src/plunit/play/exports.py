@@ -19,7 +19,7 @@ from plunit.pieces.formats.c_header import network_header
 from plunit.pieces.limits import box_array
 from plunit.play.frames import Reply
 from plunit.play.live_training import Snapshot
-from plunit.play.targets import Settings, Task
+from plunit.play.targets import LearningTask, Settings
 
 _TORCH_PROGRAM = """\
 import torch
@@ -81,7 +81,7 @@ def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -
 class Best(NamedTuple):
     """The network with the least loss: its number, and its parameters [rows, 1] in the units of the user."""
 
-    task: Task
+    task: LearningTask
     settings: Settings
     now: Snapshot
     batch: int
@@ -108,7 +108,7 @@ class Best(NamedTuple):
         return exact(self.now.network, self.theta, self.settings.alpha, self.settings.c).member(0)
 
 
-def export(task: Task, settings: Settings, now: Snapshot, batch: int, form: Any) -> Reply:
+def export(task: LearningTask, settings: Settings, now: Snapshot, batch: int, form: Any) -> Reply:
     """Return the name, the type and the content of a file."""
     ending, kind, content = FORMATS[match_name("format", form, FORMATS)]
     member = int(np.argsort(now.loss)[0])  # NaN is last

@@ -19,7 +19,7 @@ from typing import Any
 from plunit.play.frames import Reply
 from plunit.play.workshop import BODY, Workshop
 
-TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 TIMEOUT = 10.0  # seconds for a request to arrive: its head, and then its body
 CONNECTIONS = 64  # at once
 HEADERS = {
@@ -42,7 +42,7 @@ FULL = "\r\n".join(
 def page_files() -> dict[str, tuple[str, bytes]]:
     """Return path -> type and content of each file of the page."""
     files = (resources.files("plunit.play") / "page").iterdir()
-    kinds = {file: TYPES.get(file.name.rpartition(".")[2]) for file in files}
+    kinds = {file: _TYPES.get(file.name.rpartition(".")[2]) for file in files}
     found = {f"/{file.name}": (f"{kind}; charset=utf-8", file.read_bytes()) for file, kind in kinds.items() if kind}
     return {**found, "/": found["/index.html"]}
 
