@@ -35,7 +35,7 @@ CODES = {"proved": 0, "refuted": 10, "undecided": NOT_SHOWN}
 
 _GIVE_NETWORK, _GIVE_PROPERTY = "give the file of a network", "give a .vnnlib file"
 
-Domain = tuple[tuple[float, float], ...]
+Sides = tuple[tuple[float, float], ...]
 
 
 class BoxCommand(TyperCommand):
@@ -63,7 +63,7 @@ def pieces_of(
         str | None,
         typer.Option(
             metavar="LOW HIGH ...",
-            help="Domain: low and high for all inputs (-2 2), or for each (-2 2 0 1); -2 pi to 2 pi by default.",
+            help="Sides: low and high for all inputs (-2 2), or for each (-2 2 0 1); -2 pi to 2 pi by default.",
         ),
     ] = None,
     shape: Annotated[
@@ -117,7 +117,7 @@ def _load(path: Path, shape: tuple[int, ...] | None = None) -> tuple[Network, li
     return net, [f"note: {escape(each.message)}" for each in found if isinstance(each.message, pieces.JumpWarning)]
 
 
-def domain_of(net: Network, box: str) -> Domain:
+def domain_of(net: Network, box: str) -> Sides:
     """Return low and high of every input from --box: two numbers for all inputs, or two for each."""
     numbers = _numbers(box)
     if len(numbers) not in (2, 2 * net.inputs):
@@ -138,7 +138,7 @@ def _numbers(box: str) -> list[float]:
     return numbers
 
 
-def lines(net: Network, domain: Domain, progress: Progress | None = None) -> list[str]:
+def lines(net: Network, domain: Sides, progress: Progress | None = None) -> list[str]:
     """Return the pieces of a network of one input, or the polygons of one of two inputs."""
     with _one_line():
         if net.inputs == 1:
@@ -146,7 +146,7 @@ def lines(net: Network, domain: Domain, progress: Progress | None = None) -> lis
         return list(_polygons(polygons(net, (domain[0], domain[1]), progress=progress)))
 
 
-def describe_maximum(net: Network, domain: Domain, progress: Progress | None = None) -> str:
+def describe_maximum(net: Network, domain: Sides, progress: Progress | None = None) -> str:
     """Return the largest value on the domain, where it is, and whether it is proved."""
     with _one_line():
         found = pieces.maximum(net, domain, progress=progress)

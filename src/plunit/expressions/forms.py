@@ -23,10 +23,10 @@ from plunit.expressions.intervals import (
     IMAGES,
     Interval,
     Truth,
-    apart,
+    avoids_jump,
     between,
     choose,
-    constant,
+    interval_of,
     loosely,
     power,
     turns,
@@ -72,7 +72,7 @@ def linear_enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Form:
         inputs.append(Form(middle[axis], slopes, np.zeros(n), interval))
 
     def number(value: Any) -> Form:
-        return Form(np.full(n, float(value)), np.zeros((axes, n)), np.zeros(n), constant(value, inputs[0].values))
+        return Form(np.full(n, float(value)), np.zeros((axes, n)), np.zeros(n), interval_of(value, inputs[0].values))
 
     found: Form = run_steps(steps, inputs, number, _apply)
     return found
@@ -243,7 +243,7 @@ def _arctan2(image: Interval, y: Form, x: Form) -> Form:
     angle = _smooth("arctan", ratio, IMAGES["arctan"](ratio.values))
     turn = np.where(right, 0.0, np.where(y.values.low > 0, np.pi / 2, -np.pi / 2))
     found = _scale(image, np.where(right, 1.0, -1.0), angle, turn, 2 * _EPS)
-    return _pick(apart(y.values, x.values), found, _flat(image, y.slopes))
+    return _pick(avoids_jump(y.values, x.values), found, _flat(image, y.slopes))
 
 
 def _mod(image: Interval, a: Form, b: Form) -> Form:
@@ -283,7 +283,7 @@ def _cube(x: Interval) -> Interval:
 
 def _natural_log(number: float, like: Interval) -> Interval:
     """Return log(number) with its rounding."""
-    ends = constant(np.log(number), like).low
+    ends = interval_of(np.log(number), like).low
     return loosely(ends, ends)
 
 
@@ -330,7 +330,7 @@ DERIVATIVES: dict[str, tuple[Derivative, Derivative]] = {
     "sin": (lambda x, y: _cosine(x), lambda x, y: -y),
     "sinh": (lambda x, y: _cosh(x), lambda x, y: y),
     "sqrt": (lambda x, y: 1.0 / (y + y), lambda x, y: -0.25 / _cube(y)),
-    "square": (lambda x, y: x + x, lambda x, y: constant(2.0, x)),
+    "square": (lambda x, y: x + x, lambda x, y: interval_of(2.0, x)),
     "tan": (lambda x, y: _beyond(y), lambda x, y: 2.0 * y * _beyond(y)),
     "tanh": (lambda x, y: _below(y).clip(0.0, 1.0), lambda x, y: -2.0 * y * _below(y).clip(0.0, 1.0)),
 }

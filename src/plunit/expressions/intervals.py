@@ -41,11 +41,11 @@ class Interval:
 
     def __add__(self, other: Interval | float) -> Interval:
         other = self._alike(other)
-        return outward(self.low + other.low, self.high + other.high, self, other)
+        return widen(self.low + other.low, self.high + other.high, self, other)
 
     def __sub__(self, other: Interval | float) -> Interval:
         other = self._alike(other)
-        return outward(self.low - other.high, self.high - other.low, self, other)
+        return widen(self.low - other.high, self.high - other.low, self, other)
 
     def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low, self.partial)
@@ -54,7 +54,7 @@ class Interval:
         other = self._alike(other)
         ends = [_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         nothing = np.where(np.isnan(self.low) | np.isnan(other.low), np.nan, 0.0)
-        return outward(np.min(ends, axis=0) + nothing, np.max(ends, axis=0) + nothing, self, other)
+        return widen(np.min(ends, axis=0) + nothing, np.max(ends, axis=0) + nothing, self, other)
 
     def __truediv__(self, other: Interval) -> Interval:
         return self * other.reciprocal()
@@ -68,19 +68,19 @@ class Interval:
     __radd__, __rmul__ = __add__, __mul__
 
     def _alike(self, other: Interval | float) -> Interval:
-        return other if isinstance(other, Interval) else constant(other, self)
+        return other if isinstance(other, Interval) else interval_of(other, self)
 
     def reciprocal(self) -> Interval:
         """1 / [a, b]; without a bound on the side of 0."""
         inside = (self.low < 0) & (self.high > 0) | (self.low == 0) & (self.high == 0)
         low = np.where(inside | (self.high == 0), -np.inf, 1 / self.high)
         high = np.where(inside | (self.low == 0), np.inf, 1 / self.low)
-        return outward(low, high, self)
+        return widen(low, high, self)
 
     def square(self) -> Interval:
         """The squares of the numbers."""
         size = self.absolute()
-        return _at_least(0.0, outward(size.low * size.low, size.high * size.high, self))
+        return _at_least(0.0, widen(size.low * size.low, size.high * size.high, self))
 
     def absolute(self) -> Interval:
         """The absolute values of the numbers."""
@@ -108,7 +108,7 @@ def enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Interval:
     """Return intervals [n] that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
     inputs = [between(*ends) for ends in zip(low, high, strict=True)]
     found: Interval = run_steps(
-        steps, inputs, lambda value: constant(value, inputs[0]), lambda name, _, values: IMAGES[name](*values)
+        steps, inputs, lambda value: interval_of(value, inputs[0]), lambda name, _, values: IMAGES[name](*values)
     )
     return found
 
@@ -118,7 +118,7 @@ def between(low: Floats, high: Floats) -> Interval:
     return Interval(low, high, np.zeros(low.shape, dtype=bool))
 
 
-def constant(value: Any, like: Interval) -> Interval:
+def interval_of(value: Any, like: Interval) -> Interval:
     """Return one number, as an interval for each of those of another."""
     return between(*[np.full_like(like.low, value)] * 2)
 
@@ -133,7 +133,7 @@ def choose(first: Bools, a: Interval, b: Interval) -> Interval:
     return Interval(*(np.where(first, getattr(a, name), getattr(b, name)) for name in ("low", "high", "partial")))
 
 
-def outward(low: Floats, high: Floats, *given: Interval) -> Interval:
+def widen(low: Floats, high: Floats, *given: Interval) -> Interval:
     """Return the interval with ends one number further out: those of an operation that rounds to the nearest."""
     return exactly(np.nextafter(low, -np.inf), np.nextafter(high, np.inf), *given)
 
@@ -196,7 +196,7 @@ def power(a: Interval, b: Interval) -> Interval:
     mixed = Interval(-size.high, size.high, np.ones(a.low.shape, dtype=bool))
     found = choose(integer & (np.mod(b.low, 2) == 1), odd, choose((a.low < 0) & ~fixed, mixed, size))
     # NaN ** 0 and 1 ** NaN are 1 for NumPy
-    return choose(a.partial | b.partial, hull(found, constant(1.0, a)), found)
+    return choose(a.partial | b.partial, hull(found, interval_of(1.0, a)), found)
 
 
 def _corners(f: Callable[..., Any], a: Interval, b: Interval) -> Interval:
@@ -250,7 +250,7 @@ def turns(a: Interval, b: Interval) -> tuple[Bools, Interval]:
     quotient = a / b
     count = np.floor(quotient.low)
     once = (count == np.floor(quotient.high)) & np.isfinite(count)
-    return once, constant(np.where(once, count, 0.0), a)
+    return once, interval_of(np.where(once, count, 0.0), a)
 
 
 def _mod(a: Interval, b: Interval) -> Interval:
@@ -260,20 +260,20 @@ def _mod(a: Interval, b: Interval) -> Interval:
     return _with_pole((b.low <= 0) & (b.high >= 0), choose(once, a - count * b, among))
 
 
-def apart(y: Interval, x: Interval) -> Bools:
+def avoids_jump(y: Interval, x: Interval) -> Bools:
     """Return which boxes keep apart from the jump of arctan2(y, x): y = 0, x <= 0."""
     return np.asarray((y.low > 0) | (y.high < 0) | (x.low > 0))
 
 
 def _arctan2(y: Interval, x: Interval) -> Interval:
-    away = apart(y, x)
+    away = avoids_jump(y, x)
     half = np.nextafter(np.pi, 4.0)
     found = _corners(np.arctan2, y, x)
     return Interval(np.where(away, found.low, -half), np.where(away, found.high, half), found.partial).clip(-half, half)
 
 
 def _heaviside(x: Interval, middle: Interval) -> Interval:
-    zero, one = constant(0.0, x), constant(1.0, x)
+    zero, one = interval_of(0.0, x), interval_of(1.0, x)
     rest = _select(_compare("==", x, zero), middle, one)
     found = _select(_compare("<", x, zero), zero, rest)
     return Interval(found.low, found.high, found.partial | x.partial)

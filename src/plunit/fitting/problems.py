@@ -63,8 +63,8 @@ class Problem(NamedTuple):
 
 def looks_like_a_file(text: str) -> bool:
     """Return whether an argument of `plunit fit` names a table rather than a function."""
-    with suppress(OSError, ValueError):  # a long function is no name of a file
-        return ending(text) in ENDINGS or Path(text).is_file()
+    with suppress(OSError, ValueError):  # a long function is not the name of a file
+        return ending(text) in ENDINGS or Path(text).is_file() or Path(text).is_symlink()  # one that leads nowhere
     return False
 
 
