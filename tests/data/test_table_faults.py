@@ -233,9 +233,11 @@ def test_a_table_with_text_has_a_limit(tmp_path, monkeypatch, end):
         read_columns(path, "c")
 
 
-def test_a_slip_beyond_the_limit_of_text_is_still_a_slip(tmp_path, monkeypatch):
+def test_a_slip_beyond_the_limit_of_text_is_still_a_slip_and_no_more_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_table, "MAX_TEXTS", 30)
-    (tmp_path / "t.csv").write_text(text_of({20: "1,tall,2"}, rows=40))
+    content = text_of({20: "1,tall,2"}, rows=40)
+    assert len(csv_table.CsvTable.of(content.encode())._keep([0, 1, 2])[0]) == 16  # rows of two inputs
+    (tmp_path / "t.csv").write_text(content)
     with pytest.raises(UserError, match="line 20, column 'b': 'tall' is not a number"):
         read_columns(tmp_path / "t.csv", "c")
 

@@ -242,6 +242,17 @@ def test_a_table_as_it_is(tmp_path, end):
     assert (whole.y.tolist(), "3 of 20 rows" in lines[2]) == ([0, 2, *range(5, 20)], True)
 
 
+def test_two_texts_of_which_each_is_given_once_are_kept(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\nu,0\nv,1\n" + "".join(f"NA,{n}\n" for n in range(12)))
+    assert read_columns(tmp_path / "t.csv", "b").texts == (0,)
+
+
+def test_columns_of_text_are_counted_among_those_that_are_kept(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c,d\n" + "".join(f"7,{n},{'uv'[n % 2]},{n}\n" for n in range(12)))
+    found = read_columns(tmp_path / "t.csv", "d", say=lambda line: None)
+    assert (found.inputs, found.texts, found.x[0].tolist()) == (("b", "c"), (1,), [0.0, "u"])
+
+
 def test_a_column_without_any_value_drops_no_row(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,c\n" + "".join(f"{n},NA,{n}\n" for n in range(11)) + ",NA,11\n")
     found = read_columns(tmp_path / "t.csv", "c", say=(lines := []).append, drop_missing=True)

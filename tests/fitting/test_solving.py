@@ -44,6 +44,12 @@ def test_ctrl_c_ends_all_of_it_with_the_best_so_far(rows, during):
     assert found.rmse < 1000
 
 
+def test_a_column_of_one_value_and_gaps_has_a_box_around_it(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "".join(f"{'' if n % 3 else 4},{n},{n}\n" for n in range(12)))
+    problem = of_table(tmp_path / "t.csv", "y", [], print)
+    assert dict(zip(problem.inputs, problem.box.tolist(), strict=True))["a"] == [0.0, 8.0]
+
+
 def test_the_curve_of_the_network_is_computed_once(rows, monkeypatch):
     computed, settings, curve = [], FitSettings(hidden=(4,), starts=4, splits=0), PLURegressor.curve_
     monkeypatch.setattr(PLURegressor, "curve_", property(lambda model: computed.append(model) or curve.fget(model)))

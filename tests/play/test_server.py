@@ -182,6 +182,24 @@ def test_a_slow_head_is_given_up(monkeypatch, site, begun, drip):
         assert given_up(connection, drip) == b""
 
 
+def test_each_wait_for_bytes_is_what_is_left_until_the_deadline(monkeypatch):
+    class Quiet:
+        def settimeout(self, seconds):
+            limits.append(seconds)
+
+        def recv_into(self, buffer):
+            return 0
+
+    limits, now = [], iter([100.0, 104.0, 110.0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(now))
+    arrival = module.Arrival(Quiet(), 10.0)
+    arrival.expect()
+    arrival.readinto(bytearray(1))
+    assert limits == [6.0, 10.0]  # the last one is for the reply
+    with pytest.raises(TimeoutError):
+        arrival.readinto(bytearray(1))
+
+
 @pytest.fixture
 def crowded(monkeypatch):
     """A server for three connections at once."""

@@ -63,7 +63,7 @@ def pieces_of(
         str | None,
         typer.Option(
             metavar="LOW HIGH ...",
-            help="Sides: low and high for all inputs (-2 2), or for each (-2 2 0 1); -2 pi to 2 pi by default.",
+            help="Domain: low and high for all inputs (-2 2), or for each (-2 2 0 1); -2 pi to 2 pi by default.",
         ),
     ] = None,
     shape: Annotated[
