@@ -6,12 +6,11 @@ import stat
 import sys
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from plunit.base import cache, files
+from plunit.base import cache
 
 posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no modes here")
 CONTENT = bytes(range(256)) * 20
@@ -56,7 +55,7 @@ def test_the_folder_and_its_files_are_for_their_user_alone(folder, mask):
         os.umask(before)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-    assert cache.verified(folder / "program.so")
+    assert cache.is_verified(folder / "program.so")
 
 
 @posix
@@ -124,13 +123,13 @@ def test_old_parts_are_swept_and_nothing_else(folder):
 
 def test_a_file_is_verified_as_it_was_written(file):
     assert file.read_bytes() == CONTENT
-    assert cache.verified(file)
+    assert cache.is_verified(file)
     checksum = file.with_name("program.so.sha256")
     assert checksum.read_text() == f"{hashlib.sha256(CONTENT).hexdigest()}  program.so\n"
     assert sorted(file.parent.iterdir()) == [file, checksum]
     cache.write_verified(file, b"new")
     assert file.read_bytes() == b"new"
-    assert cache.verified(file)
+    assert cache.is_verified(file)
 
 
 def flipped(content):
@@ -155,7 +154,7 @@ def flipped(content):
 def test_a_damaged_file_is_not_verified(file, name, damage):
     path = file.with_name(name)
     path.write_bytes(damage(path.read_bytes())) if damage else path.unlink()
-    assert not cache.verified(file)
+    assert not cache.is_verified(file)
 
 
 @posix
@@ -163,7 +162,7 @@ def test_a_file_that_another_user_put_there_is_not_verified(file, monkeypatch):
     """It may be there from a time when others could write to the folder; its checksum would fit."""
     owner = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: owner + 1)
-    assert not cache.verified(file)
+    assert not cache.is_verified(file)
 
 
 @posix
@@ -189,7 +188,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_part(file, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         cache.write_verified(file, b"new")
     assert sorted(file.parent.iterdir()) == before
-    assert cache.verified(file)
+    assert cache.is_verified(file)
 
 
 def test_a_library_that_windows_holds_is_left_if_it_is_whole(file, monkeypatch):
@@ -202,13 +201,3 @@ def test_a_library_that_windows_holds_is_left_if_it_is_whole(file, monkeypatch):
     file.write_bytes(b"damaged")
     with pytest.raises(PermissionError, match="Access is denied"):
         cache.write_verified(file, b"new")
-
-
-def test_a_new_file_takes_the_first_free_name_however_many_ask(tmp_path):
-    names = [tmp_path / name for name in "abcdef"]
-    names[0].write_text("mine")
-    names[1].symlink_to("nowhere")
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda text: files.save_new(names, text), "1234"))
-    assert {path.read_text(): path for path in found} == dict(zip("1234", found, strict=True))
-    assert (sorted(found), names[0].read_text()) == (names[2:], "mine")

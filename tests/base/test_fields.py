@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from plunit.base.errors import UserError
-from plunit.base.fields import checked, known, made, parsed
+from plunit.base.fields import check_value, construct, match_name, parse_value
 from plunit.base.ranges import Range
 
 SHARE = Annotated[float, Range(0, 1)]
@@ -19,16 +19,16 @@ def function(x: SHARE, widths: WIDTHS = (1,), other: Any = None):
 
 
 def test_a_function_is_called_with_checked_values():
-    assert made("it", function, {"x": 1, "widths": [2, 3], "other": [None]}) == (1.0, (2, 3), [None])
-    assert isinstance(made("it", function, {"x": 1})[0], float)
+    assert construct("it", function, {"x": 1, "widths": [2, 3], "other": [None]}) == (1.0, (2, 3), [None])
+    assert isinstance(construct("it", function, {"x": 1})[0], float)
 
 
 @pytest.mark.parametrize(("hint", "low", "high", "step"), [(FEW, 1, 9, 1), (SHARE, 0, 1, 1e-6)])
 def test_ends_are_allowed_and_what_is_beyond_is_not(hint, low, high, step):
-    assert [checked("x", end, hint) for end in (low, high)] == [low, high]
+    assert [check_value("x", end, hint) for end in (low, high)] == [low, high]
     for beyond in (low - step, high + step):
         with pytest.raises(UserError):
-            checked("x", beyond, hint)
+            check_value("x", beyond, hint)
 
 
 @pytest.mark.parametrize(
@@ -36,41 +36,41 @@ def test_ends_are_allowed_and_what_is_beyond_is_not(hint, low, high, step):
     [(" 1e-2 ", SHARE, 0.01), ("3", FEW, 3), ("1, 8,1", WIDTHS, (1, 8, 1)), ("a", Literal["a", "b"], "a")],
 )
 def test_texts_become_values(text, hint, value):
-    found = parsed("x", text, hint)
+    found = parse_value("x", text, hint)
     assert found == value
     assert type(found) is type(value)
-    assert checked("x", found, hint) == value
+    assert check_value("x", found, hint) == value
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: made("it", function, []), "it must be an object, got list"),
-        (lambda: made("it", function, {}), "it must have a field 'x'"),
-        (lambda: made("it", function, {"x": 1, "y": 2}), "it can have no field 'y'; there are x, widths, other"),
-        (lambda: made("it", function, {"x": "1"}), "x must be a number (0 to 1), got '1'"),
-        (lambda: checked("x", True, SHARE), "x must be a number (0 to 1), got True"),
-        (lambda: checked("x", float("nan"), SHARE), "got nan"),
-        (lambda: checked("x", {}, SHARE), "got {}"),
-        (lambda: checked("x", 2.0, FEW), "x must be a whole number (1 to 9), got 2.0"),
-        (lambda: checked("x", 10**400, FEW), "got 1000"),
-        (lambda: checked("x", 3, WIDTHS), "x must be a list of whole numbers (1 to 9), got 3"),
-        (lambda: checked("x", [], WIDTHS), "x must be a list of whole numbers"),
-        (lambda: checked("x", ["a", ["b"]], tuple[str, ...]), "x must be a list of names, got a,['b']"),
-        (lambda: checked("x", 1, bool), "x must be true or false, got 1"),
-        (lambda: checked("x", [], dict[str, Any]), "x must be an object"),
-        (lambda: checked("x", "four", WORD), "x must be a text of at most 3 characters, got 4 characters"),
-        (lambda: checked("x", 3, WORD), "x must be a text of at most 3 characters, got 3"),
-        (lambda: checked("x", "\ud800", WORD), "x holds '\\ud800', which is not UTF-8; leave it out"),
-        (lambda: parsed("x", "fast", SHARE), "x must be a number (0 to 1), got 'fast'"),
-        (lambda: parsed("x", "2.5", FEW), "x must be a whole number (1 to 9), got '2.5'"),
-        (lambda: parsed("x", "1,x,1", WIDTHS), "x must be a list of whole numbers (1 to 9), got 1,x,1"),
-        (lambda: parsed("x", "c", Literal["a", "b"]), "x must be a or b, got 'c'"),
+        (lambda: construct("it", function, []), "it must be an object, got list"),
+        (lambda: construct("it", function, {}), "it must have a field 'x'"),
+        (lambda: construct("it", function, {"x": 1, "y": 2}), "it can have no field 'y'; there are x, widths, other"),
+        (lambda: construct("it", function, {"x": "1"}), "x must be a number (0 to 1), got '1'"),
+        (lambda: check_value("x", True, SHARE), "x must be a number (0 to 1), got True"),
+        (lambda: check_value("x", float("nan"), SHARE), "got nan"),
+        (lambda: check_value("x", {}, SHARE), "got {}"),
+        (lambda: check_value("x", 2.0, FEW), "x must be a whole number (1 to 9), got 2.0"),
+        (lambda: check_value("x", 10**400, FEW), "got 1000"),
+        (lambda: check_value("x", 3, WIDTHS), "x must be a list of whole numbers (1 to 9), got 3"),
+        (lambda: check_value("x", [], WIDTHS), "x must be a list of whole numbers"),
+        (lambda: check_value("x", ["a", ["b"]], tuple[str, ...]), "x must be a list of names, got a,['b']"),
+        (lambda: check_value("x", 1, bool), "x must be true or false, got 1"),
+        (lambda: check_value("x", [], dict[str, Any]), "x must be an object"),
+        (lambda: check_value("x", "four", WORD), "x must be a text of at most 3 characters, got 4 characters"),
+        (lambda: check_value("x", 3, WORD), "x must be a text of at most 3 characters, got 3"),
+        (lambda: check_value("x", "\ud800", WORD), "x holds '\\ud800', which is not UTF-8; leave it out"),
+        (lambda: parse_value("x", "fast", SHARE), "x must be a number (0 to 1), got 'fast'"),
+        (lambda: parse_value("x", "2.5", FEW), "x must be a whole number (1 to 9), got '2.5'"),
+        (lambda: parse_value("x", "1,x,1", WIDTHS), "x must be a list of whole numbers (1 to 9), got 1,x,1"),
+        (lambda: parse_value("x", "c", Literal["a", "b"]), "x must be a or b, got 'c'"),
         (
-            lambda: known("name", "sin", ["sine", "warp"]),
+            lambda: match_name("name", "sin", ["sine", "warp"]),
             "unknown name 'sin'; there are sine, warp; did you mean sine?",
         ),
-        (lambda: known("name", ["sine"], ["sine"]), "unknown name \"['sine']\"; there are sine"),
+        (lambda: match_name("name", ["sine"], ["sine"]), "unknown name \"['sine']\"; there are sine"),
     ],
 )
 def test_messages(call, said):

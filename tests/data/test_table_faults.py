@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tables import check_line, expected, silent, table, text_of
 
 from plunit.base.errors import UserError
-from plunit.data import csv_table, tables
+from plunit.data import csv_records, csv_table, tables
 from plunit.data.tables import read_columns, read_table
 
 REFUSED = {
@@ -112,7 +112,7 @@ def test_each_fault_gets_one_line(tmp_path, content, options, fragments):
 def test_lines_and_offsets_do_not_depend_on_the_blocks(tmp_path, monkeypatch, block, name):
     with pytest.raises(UserError) as expected_error:
         table(tmp_path, REFUSED[name][0])
-    monkeypatch.setattr(csv_table, "BLOCK", block)
+    monkeypatch.setattr(csv_records, "_BLOCK", block)
     with pytest.raises(UserError) as error:
         table(tmp_path, REFUSED[name][0])
     assert str(error.value) == str(expected_error.value)
@@ -135,7 +135,7 @@ def test_any_bytes_give_a_table_or_one_line_whatever_the_path(tmp_path, start, t
     content = start + b"".join(tokens) + rest
     result = outcome(tmp_path, content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_table, "BLOCK", block)
+        patch.setattr(csv_records, "_BLOCK", block)
         patch.setattr(csv_table, "_plain", lambda *_: None)
         careful = outcome(tmp_path, content)
     np.testing.assert_array_equal(result, careful)
@@ -154,7 +154,7 @@ def outcome(path, content, read=read_table):
         if not str(error).isprintable():
             raise AssertionError(f"more than one line: {error}") from error
         return np.empty((0, 0))
-    both = np.column_stack([*(result.x if read is read_columns else [result.x]), result.y])
+    both = np.column_stack([result.x, result.y])
     assert np.isfinite(both if read is read_table else result.y).all()
     assert len(both) >= 10
     return both
@@ -220,14 +220,36 @@ def test_faults_of_a_table_as_it_is(tmp_path, content, fragments):
     check_line(error, tmp_path / "t.csv", fragments)
 
 
-@pytest.mark.parametrize(("module", "limit"), [(csv_table, 29), (tables, 59)])
-def test_text_has_limits(tmp_path, monkeypatch, module, limit):
-    (tmp_path / "t.csv").write_text("a,b,c\n" + "".join(f"{'rb'[n % 2]},{n},{n}\n" for n in range(30)))
-    monkeypatch.setattr(module, "MAX_TEXTS", limit + 1)
-    assert len(read_columns(tmp_path / "t.csv", "c").y) == 30
-    monkeypatch.setattr(module, "MAX_TEXTS", limit)
-    with pytest.raises(UserError, match=f"more than {limit}"):
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_a_table_with_text_has_a_limit(tmp_path, monkeypatch, end):
+    path = tmp_path / f"t.{end}"
+    path.write_text("a,b,c\n" + "".join(f"{'rb'[n % 2]},{n},{n}\n" for n in range(30)))
+    if end == "parquet":
+        pytest.importorskip("pandas").read_csv(path).to_parquet(path)
+    monkeypatch.setattr(csv_table, "MAX_TEXTS", 60)
+    assert len(read_columns(path, "c").y) == 30
+    monkeypatch.setattr(csv_table, "MAX_TEXTS", 59)
+    with pytest.raises(UserError, match="more than 59 values next to text"):
+        read_columns(path, "c")
+
+
+def test_a_slip_beyond_the_limit_of_text_is_still_a_slip_and_no_more_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_table, "MAX_TEXTS", 30)
+    content = text_of({20: "1,tall,2"}, rows=40)
+    assert len(csv_table.CsvTable.of(content.encode())._keep([0, 1, 2])[0]) == 16  # rows of two inputs
+    (tmp_path / "t.csv").write_text(content)
+    with pytest.raises(UserError, match="line 20, column 'b': 'tall' is not a number"):
         read_columns(tmp_path / "t.csv", "c")
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_tenth_of_other_values_makes_a_column_one_of_text(tmp_path, others):
+    (tmp_path / "t.csv").write_text(text_of({n: f"{n},tall,{n}" for n in range(5, 5 + others)}, rows=20))
+    if others == 2:
+        assert read_columns(tmp_path / "t.csv", "c").texts == (1,)
+    else:
+        with pytest.raises(UserError, match="'tall' is not a number"):
+            read_columns(tmp_path / "t.csv", "c")
 
 
 UNREADABLE = {
@@ -273,9 +295,9 @@ LIMITS = {
         *(csv_table, "MAX_NUMBERS", 36, "# careful\n" + text_of({}), "# careful\n" + text_of({}, rows=13)),
         ["more than 36 numbers"],
     ),
-    "a line": (csv_table, "MAX_LINE", 9, text_of({}), text_of({3: "1,2,3333.0"}), ["longer than 9 characters"]),
-    "a first line": (csv_table, "MAX_LINE", 99, text_of({}), "1" * 300 + "\n" + text_of({}), ["longer than 99 char"]),
-    "one line": (csv_table, "MAX_LINE", 99, text_of({}), "1" * 300, ["longer than 99 characters", "line ends"]),
+    "a line": (csv_records, "MAX_LINE", 9, text_of({}), text_of({3: "1,2,3333.0"}), ["longer than 9 characters"]),
+    "a first line": (csv_records, "MAX_LINE", 99, text_of({}), "1" * 300 + "\n" + text_of({}), ["longer than 99 char"]),
+    "one line": (csv_records, "MAX_LINE", 99, text_of({}), "1" * 300, ["longer than 99 characters", "line ends"]),
 }
 
 

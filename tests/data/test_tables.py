@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tables import expected, table, text_of
 
 from plunit.base.errors import UserError
-from plunit.data import csv_table
+from plunit.data import csv_records, csv_table
 from plunit.data.tables import read_columns, read_table
 
 DIALECTS = {
@@ -62,7 +62,7 @@ COLOURS = ["red", "#FF0000", "#00ff00", "#000000", "# 5", '"#00f, blue"', '#00f 
 @pytest.mark.parametrize("read", [read_table, read_columns])
 @pytest.mark.parametrize("block", [1, 2**20])
 def test_rows_that_begin_with_a_hash_are_kept_and_comments_are_counted(tmp_path, monkeypatch, delimiter, read, block):
-    monkeypatch.setattr(csv_table, "BLOCK", block)
+    monkeypatch.setattr(csv_records, "_BLOCK", block)
     lines, path = [], tmp_path / "t.csv"
     rows = [delimiter.join([COLOURS[n % 7], str(n), str(n * n)]) for n in range(60)]
     rows.insert(40, f'#x{delimiter}"units: m')
@@ -73,13 +73,15 @@ def test_rows_that_begin_with_a_hash_are_kept_and_comments_are_counted(tmp_path,
     assert "3 lines are skipped as comments" in lines[0]
     assert len(lines) == 1
     if read is read_columns:
-        assert found.x[0].tolist() == [COLOURS[n % 7].strip('"') if n % 7 == 5 else COLOURS[n % 7] for n in range(60)]
+        assert found.x[:, 0].tolist() == [
+            COLOURS[n % 7].strip('"') if n % 7 == 5 else COLOURS[n % 7] for n in range(60)
+        ]
 
 
 def test_without_comments_nothing_is_said_of_them(tmp_path):
     lines = []
     (tmp_path / "t.csv").write_text("a,b,c\n" + "".join(f"#{n % 3},{n},{n}\n" for n in range(20)))
-    assert read_columns(tmp_path / "t.csv", "c", say=lines.append).x[0].tolist()[:4] == ["#0", "#1", "#2", "#0"]
+    assert read_columns(tmp_path / "t.csv", "c", say=lines.append).x[:4, 0].tolist() == ["#0", "#1", "#2", "#0"]
     assert lines == []
 
 
@@ -89,7 +91,7 @@ def test_the_rows_choose_the_delimiter_where_the_names_hold_several(tmp_path):
 
 
 def test_a_quoted_text_may_hold_delimiters_quotes_comments_and_line_ends_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_table, "BLOCK", 64)
+    monkeypatch.setattr(csv_records, "_BLOCK", 64)
     rows = "".join(f'{n},"Lee, A. ""{n}""\n# of\n\n3,4",{n * n}\n' for n in range(40))
     result = table(tmp_path, 'x,"who\nis, it",y\n' + rows, "y", ["x"])
     np.testing.assert_array_equal(result.x[:, 0], np.arange(40.0))
@@ -99,14 +101,14 @@ def test_a_quoted_text_may_hold_delimiters_quotes_comments_and_line_ends_across_
 @pytest.mark.parametrize("block", [1, 7, 64, 2**20])
 @pytest.mark.parametrize("name", ["cr", "crlf", "utf-16 little", "comments", "bom", "quotes"])
 def test_the_size_of_a_block_does_not_matter(tmp_path, monkeypatch, block, name):
-    monkeypatch.setattr(csv_table, "BLOCK", block)
+    monkeypatch.setattr(csv_records, "_BLOCK", block)
     monkeypatch.setattr(csv_table, "_FIELDS", 15)  # of the careful path, in chunks of its own
     np.testing.assert_array_equal(table(tmp_path, DIALECTS[name]).x, expected()[:, :2])
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "   ", "\t"])
 def test_plain_blocks_take_the_fast_path(tmp_path, monkeypatch, delimiter):
-    monkeypatch.setattr(csv_table.CsvTable, "_careful", None)
+    monkeypatch.setattr(csv_table.CsvTable, "_convert", None)
     np.testing.assert_array_equal(table(tmp_path, text_of({}, delimiter)).x, expected()[:, :2])
 
 
@@ -163,7 +165,7 @@ def test_constant_inputs_are_left_out_with_a_line(tmp_path):
 
 @pytest.mark.parametrize("skipped", ["# " + "x" * 60 + "\n", "\n"])
 def test_the_table_may_begin_after_the_first_block(tmp_path, monkeypatch, skipped):
-    monkeypatch.setattr(csv_table, "BLOCK", 100)
+    monkeypatch.setattr(csv_records, "_BLOCK", 100)
     np.testing.assert_array_equal(table(tmp_path, skipped * 200 + text_of({})).x, expected()[:, :2])
 
 
@@ -225,18 +227,30 @@ def test_a_table_as_it_is(tmp_path, end):
         kept = {"keep_default_na": False, "na_values": ["NA", "null", "?", ""], "dtype": {"code": str}}
         pandas.read_csv(io.StringIO(MIXED), **kept).to_parquet(path)
     found = read_columns(path, "y", say=lines.append)
-    colour, size, day, code, flat = found.x
+    colour, size, day, code, flat = found.x.T
+    assert found.texts == (0, 2, 3)
     assert found.inputs == ("colour", "size", "day", "code", "flat")
     assert colour.tolist() == ["red", "blue, dark", "red", None, *["red"] * 15]
-    np.testing.assert_array_equal(size, [1.5, np.nan, 2.5, 3.5, *range(5, 20)])
+    np.testing.assert_array_equal(size.astype(float), [1.5, np.nan, 2.5, 3.5, *range(5, 20)])
     assert day.tolist()[:4] == ["Mon", "Tue", "Mon", None]
     assert code.tolist()[:5] == ["A1", "7", "7", "8", "B1"]
-    np.testing.assert_array_equal(flat, [3, 3, 3, np.nan, *[3] * 15])
+    np.testing.assert_array_equal(flat.astype(float), [3, 3, 3, np.nan, *[3] * 15])
     np.testing.assert_array_equal(found.y, [0, 1, 2, 3, *range(5, 20)])
     said = ["1 of 20 rows are left out, because they have no target", "another text in every row are left out: 'who'"]
     assert [text in line for text, line in zip(said, lines, strict=True)] == [True, True]
     whole = read_columns(path, "y", ["colour", "size"], lines.append, drop_missing=True)
     assert (whole.y.tolist(), "3 of 20 rows" in lines[2]) == ([0, 2, *range(5, 20)], True)
+
+
+def test_two_texts_of_which_each_is_given_once_are_kept(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\nu,0\nv,1\n" + "".join(f"NA,{n}\n" for n in range(12)))
+    assert read_columns(tmp_path / "t.csv", "b").texts == (0,)
+
+
+def test_columns_of_text_are_counted_among_those_that_are_kept(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c,d\n" + "".join(f"7,{n},{'uv'[n % 2]},{n}\n" for n in range(12)))
+    found = read_columns(tmp_path / "t.csv", "d", say=lambda line: None)
+    assert (found.inputs, found.texts, found.x[0].tolist()) == (("b", "c"), (1,), [0.0, "u"])
 
 
 def test_a_column_without_any_value_drops_no_row(tmp_path):
@@ -249,5 +263,5 @@ def test_a_column_without_any_value_drops_no_row(tmp_path):
 def test_numbers_as_they_are_have_the_same_bits(tmp_path):
     (tmp_path / "t.csv").write_text(text_of({}))
     found, strict = (read(tmp_path / "t.csv", "c") for read in (read_columns, read_table))
-    assert np.stack(found.x, axis=1).tobytes() == strict.x.tobytes()
+    assert (found.x.tobytes(), found.texts, found.sha256) == (strict.x.tobytes(), (), strict.sha256)
     assert (found.y.tobytes(), found.inputs, found.target) == (strict.y.tobytes(), strict.inputs, strict.target)

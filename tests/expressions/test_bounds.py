@@ -10,7 +10,7 @@ import pytest
 from plunit.expressions import parse
 from plunit.expressions.expression import FUNCTIONS
 from plunit.expressions.forms import halves, linear_enclosure
-from plunit.expressions.intervals import LARGEST, Interval, enclosure
+from plunit.expressions.intervals import _LARGEST, Interval, enclosure
 
 EACH = [
     *(f"{name}(x)" for name, item in FUNCTIONS.items() if len(item.arguments) == 1),
@@ -216,4 +216,4 @@ def test_sums_are_rounded_outward():
     total = third + third + third
     assert total.low[0] < 0.3 < total.high[0]
     with np.errstate(over="ignore"):
-        assert (Interval(*(np.array([LARGEST]),) * 2, np.array([False])) + third).high[0] > LARGEST
+        assert (Interval(*(np.array([_LARGEST]),) * 2, np.array([False])) + third).high[0] > _LARGEST

@@ -6,7 +6,7 @@ import pytest
 from plunit.expressions import ExpressionError, finite_values, parse
 from plunit.expressions.expression import FUNCTIONS, OPERATORS, OTHER_NAMES, SIGNS
 from plunit.expressions.intervals import IMAGES
-from plunit.expressions.parsing import DEPTH, STEPS
+from plunit.expressions.parsing import _DEPTH, _STEPS
 
 X = np.linspace(-2.5, 2.5, 41)
 Y = np.linspace(0.25, 3.0, 41)
@@ -151,12 +151,12 @@ REFUSED = {
     "x in y": (3, "found 'in'"),
     "__import__('os')": (1, "there is no function '__import__'"),
     "lambda: 0": (7, "cannot stand"),
-    "(" * 10_000: (DEPTH + 1, "parentheses are open"),
+    "(" * 10_000: (_DEPTH + 1, "parentheses are open"),
     "(" * 10_001: (10_001, "at most 10,000"),
-    "sin(" * 2000: (4 * DEPTH + 1, "parentheses are open"),
-    "-" * 9_999 + "x": (STEPS + 1, "2,000"),
-    "+".join("x" * 4_000): (STEPS + 1, "2,000"),
-    "2**" * 3_000 + "2": (3 * STEPS // 2 + 1, "2,000"),
+    "sin(" * 2000: (4 * _DEPTH + 1, "parentheses are open"),
+    "-" * 9_999 + "x": (_STEPS + 1, "2,000"),
+    "+".join("x" * 4_000): (_STEPS + 1, "2,000"),
+    "2**" * 3_000 + "2": (3 * _STEPS // 2 + 1, "2,000"),
 }
 
 
@@ -169,7 +169,7 @@ def test_what_is_refused_has_a_column_and_a_remedy(text):
     assert str(error.value).isprintable()
 
 
-@pytest.mark.parametrize("text", ["(" * DEPTH + "x" + ")" * DEPTH, "-" * (STEPS - 2) + "x", "1**" * 900 + "x"])
+@pytest.mark.parametrize("text", ["(" * _DEPTH + "x" + ")" * _DEPTH, "-" * (_STEPS - 2) + "x", "1**" * 900 + "x"])
 def test_the_limits_themselves_are_allowed(text):
     assert abs(parse(text)(-1.0)) == 1
 
@@ -178,7 +178,7 @@ def test_a_full_stack_is_no_crash():
     """Deep in the stack of a caller Python's parser may have no room left for a text at the limits."""
 
     def deeper(frames):
-        return deeper(frames - 1) if frames else parse("-" * (STEPS - 2) + "x")
+        return deeper(frames - 1) if frames else parse("-" * (_STEPS - 2) + "x")
 
     try:
         assert deeper(600)(-1.0) == -1

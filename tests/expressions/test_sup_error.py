@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plunit.expressions import parse, sup_error
-from plunit.expressions.distance import comparison
+from plunit.expressions.distance import begin_search
 from plunit.expressions.forms import halves
 from plunit.pieces import Curve, activation, network
 from plunit.pieces.proofs.domain import exact_outputs
@@ -87,7 +87,7 @@ def test_bounds_of_boxes_hold_in_rational_arithmetic(kind, width):
     knots = np.sort(rng.uniform(-3, 3, 20))
     values = rng.normal(0, 1, (20, 1))
     curve = Curve(knots, values, np.diff(values, axis=0) / np.diff(knots)[:, None])
-    search = comparison(parse(written), net if kind == "network" else curve, [(knots[0], knots[-1])])
+    search = begin_search(parse(written), net if kind == "network" else curve, [(knots[0], knots[-1])])
     low = rng.uniform(knots[0], knots[-1], 60)
     high = np.minimum(low + width * rng.uniform(0, 1, 60), knots[np.searchsorted(knots, low)])
     top, corner = search.bounds(low[:, None], high[:, None])
@@ -148,9 +148,9 @@ def test_the_search_can_be_stopped_and_knows_a_bound():
             raise KeyboardInterrupt
         seen.append((done, what))
 
-    search = comparison(f, net, box)
+    search = begin_search(f, net, box)
     with pytest.raises(KeyboardInterrupt):
-        search.run(None, press)
+        search.refine(None, press)
     x = rng.uniform(-1, 1, (100_000, 4))
     largest = np.abs(f(*x.T) - net(x)[:, 0]).max()
     assert all(largest <= found.bound < 100 for found in (short, stopped, search.outcome()))

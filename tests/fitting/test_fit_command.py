@@ -254,7 +254,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path, monkeypatch):
 
         yield press
 
-    monkeypatch.setattr("plunit.cli.fit._watched", watched)
+    monkeypatch.setattr("plunit.cli.fit._watch", watched)
     code, out, err = fit(tmp_path, "sin(3*x)*exp(-y*y)", "--starts", "64", "--save", "f.onnx")
     assert (code, pressed) == (0, ["64 starts"]), err
     assert "stopped before the end: this is the best so far" in out

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,15 +13,25 @@ from commands import PROGRAM, SHORT, fit
 from compilers import call_c
 
 from plunit import pieces
-from plunit.fitting.output import formula
+from plunit.fitting.output import list_pieces, save_first_free
 from plunit.fitting.problems import of_table
-from plunit.fitting.solving import FitSettings, solve
+from plunit.fitting.solving import FitSettings, fit_problem
 from plunit.pieces import Curve
 
 pytest.importorskip("typer")
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
 pandas = pytest.importorskip("pandas")
+
+
+def test_a_new_file_takes_the_first_free_name_however_many_ask(tmp_path):
+    names = [tmp_path / name for name in "abcdef"]
+    names[0].write_text("mine")
+    names[1].symlink_to("nowhere")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda text: save_first_free(names, text), "1234"))
+    assert {path.read_text(): path for path in found} == dict(zip("1234", found, strict=True))
+    assert (sorted(found), names[0].read_text()) == (names[2:], "mine")
 
 
 def test_an_existing_page_is_kept_unless_it_is_named(tmp_path):
@@ -90,7 +101,7 @@ def test_a_header_says_how_to_call_it_for_a_table_as_it_is(tables, tmp_path):
         assert re.search(rf"^   {column} is text with \d+ values.*{said}$", header, re.MULTILINE)
         frame.loc[at, column] = rows[at][column] = "a text that nobody has heard of"
     problem = of_table(tables / "mixed.csv", "price", [], print)
-    found = solve(problem, FitSettings(starts=4, splits=0))
+    found = fit_problem(problem, FitSettings(starts=4, splits=0))
     raw = frame[["temp", "colour", "sex", "city"]].astype(object).to_numpy()
     raw[frame["temp"].isna(), 0] = np.nan
     with pytest.warns(UserWarning, match="unknown categories"):
@@ -148,9 +159,9 @@ def test_names_that_are_not_utf_8(tables, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == set(odd.values())
     assert done.stdout.count(rb"saved caf\udce9.") == 5
     assert "caf\\udce9.csv" in (tmp_path / odd["html"]).read_text(encoding="utf-8")
-    assert pieces.load_json(tmp_path / odd["json"]).pieces > 1
+    assert pieces.load_json(tmp_path / odd["json"]).inputs == 1
 
 
 def test_a_formula_has_the_value_at_the_left_end_and_the_slope():
     tent = Curve([-1, 0.5, 2], [[0], [3], [0]], [[2], [-2]])
-    assert formula(tent, "x") == [("-1", "0.5", "0 + 2 (x + 1)"), ("0.5", "2", "3 - 2 (x - 0.5)")]
+    assert list_pieces(tent, "x") == [("-1", "0.5", "0 + 2 (x + 1)"), ("0.5", "2", "3 - 2 (x - 0.5)")]

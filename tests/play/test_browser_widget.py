@@ -34,7 +34,7 @@ def notebook(opened, monkeypatch):
     from plunit.play.widget import Widget
     from plunit.play.workshop import Workshop
 
-    monkeypatch.setattr(session, "PATIENCE", 0.02)  # the browser waits while Python answers
+    monkeypatch.setattr(session, "_PATIENCE", 0.02)  # the browser waits while Python answers
     workshop = Workshop()
 
     def answer(kind, body):

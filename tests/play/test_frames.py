@@ -9,7 +9,7 @@ import pytest
 from plunit.ensemble import MLP, Rows, forward, initial
 from plunit.ensemble.mlp import in_units
 from plunit.play import frames
-from plunit.play.frames import HEIGHT, MOST, WIDTH, Cloud, Painter, Panel, pixels, problem_of, view_of
+from plunit.play.frames import _HEIGHT, _MOST, _WIDTH, Cloud, Painter, Panel, pixels, problem_of, view_of
 from plunit.play.live_training import LiveTraining, Snapshot, advance_all
 from plunit.play.session import _trainings
 from plunit.play.targets import Settings, task_of
@@ -162,7 +162,7 @@ def test_a_smooth_network_is_sampled_and_its_surface_has_no_edges():
     x, y = np.array(panel["median"]["line"]).T
     values = forward(now.network, theta[:, [panel["median"]["member"]]], x[None])[0, :, 0]
     np.testing.assert_allclose(y, values, atol=30 * DIGITS)
-    assert (len(x), panel["median"]["pieces"], panel["pieces"]) == (WIDTH, None, None)
+    assert (len(x), panel["median"]["pieces"], panel["pieces"]) == (_WIDTH, None, None)
 
 
 def test_a_parametric_curve_is_drawn_in_its_plane():
@@ -209,10 +209,10 @@ def test_pieces_are_counted_along_the_interval():
 def test_the_surface_of_the_best_network_with_the_top_first():
     (panel, image, _), task, now, theta = painted(PLANE, "plu", steps=400)
     places = pixels(task.box)
-    assert places[0].tolist() == pytest.approx([-2 + 2.5 / WIDTH, 3 - 2.5 / HEIGHT])
-    assert places[WIDTH - 1, 0] > places[0, 0]
+    assert places[0].tolist() == pytest.approx([-2 + 2.5 / _WIDTH, 3 - 2.5 / _HEIGHT])
+    assert places[_WIDTH - 1, 0] > places[0, 0]
     z = forward(now.network, theta[:, [panel["best"]["member"]]], places.T, 0.2, 0.8)[0, :, 0]
-    expected = ((z - task.y.min()) / np.ptp(task.y) * 255).clip(0, 255).round().reshape(HEIGHT, WIDTH)
+    expected = ((z - task.y.min()) / np.ptp(task.y) * 255).clip(0, 255).round().reshape(_HEIGHT, _WIDTH)
     np.testing.assert_array_equal(image, expected)
     # x - 3 y is largest at the right end of the bottom
     assert image[-1, -1] > 250
@@ -251,7 +251,7 @@ def test_a_long_course_keeps_its_form():
     for step in range(1, 1001):
         found, *_ = panel.paint(Snapshot(network, step, theta, np.full(3, 1 / step)), False)
     losses = found["losses"]
-    assert MOST / 2 < len(losses["steps"]) <= MOST
+    assert _MOST / 2 < len(losses["steps"]) <= _MOST
     assert (losses["steps"][0], losses["steps"][-1]) == (1, 1000)
     assert (np.diff(losses["steps"]) > 0).all()
     np.testing.assert_allclose(losses["middle"], 1 / np.array(losses["steps"]), rtol=1e-4)
@@ -286,17 +286,17 @@ CLOUDS = {
 
 
 def counted(network, theta, task, view):
-    """Count the networks in each pixel one by one: [HEIGHT, WIDTH], the top first."""
-    counts = np.zeros((HEIGHT, WIDTH), dtype=int)
+    """Count the networks in each pixel one by one: [height, width], the top first."""
+    counts = np.zeros((_HEIGHT, _WIDTH), dtype=int)
     (left, right), (bottom, top) = view
-    x = np.linspace(*task.box[0], WIDTH * task.outputs)
+    x = np.linspace(*task.box[0], _WIDTH * task.outputs)
     found = forward(network, in_units(network, theta, *task.scales), x[None])
     for member in range(theta.shape[1]):
         for at in range(len(x)):
             *u, v = found[:, at, member]
-            column = at if task.outputs == 1 else int(np.floor((u[0] - left) / (right - left) * WIDTH))
-            row = HEIGHT - 1 - int(np.floor((v - bottom) / (top - bottom) * HEIGHT))
-            if 0 <= row < HEIGHT and 0 <= column < WIDTH:
+            column = at if task.outputs == 1 else int(np.floor((u[0] - left) / (right - left) * _WIDTH))
+            row = _HEIGHT - 1 - int(np.floor((v - bottom) / (top - bottom) * _HEIGHT))
+            if 0 <= row < _HEIGHT and 0 <= column < _WIDTH:
                 counts[row, column] += 1
     return counts
 
@@ -309,7 +309,7 @@ def test_the_image_counts_networks_by_the_logarithm(target):
     image = Cloud(network, task, Settings(target, networks=30)).image(theta)
     counts = counted(network, theta, task, view_of(task)).clip(0, 30)
     expected = np.rint(255 * np.log1p(counts) / np.log1p(30))
-    assert image.shape == (HEIGHT, WIDTH)
+    assert image.shape == (_HEIGHT, _WIDTH)
     assert image.dtype == np.uint8
     # float32 puts a few values into the pixel beside
     assert (image != expected).mean() < 0.003
@@ -331,7 +331,7 @@ def test_of_many_networks_some_are_renewed_in_each_image(monkeypatch):
     network = MLP((1, 3, 3, 1), "plu")
     theta = initial(network, [np.random.default_rng(seed) for seed in range(50)])
     whole = Cloud(network, task, Settings({}, networks=50)).image(theta)
-    monkeypatch.setattr(frames, "WORK", 1)
+    monkeypatch.setattr(frames, "_WORK", 1)
     slow = Cloud(network, task, Settings({}, networks=50))
     images = [slow.image(theta) for _ in range(4)]
     assert [(image > 0).sum() < (whole > 0).sum() for image in images] == [True, True, True, False]

@@ -9,7 +9,7 @@ from plunit.base.errors import UserError
 from plunit.ensemble import forward
 from plunit.ensemble.mlp import in_units
 from plunit.play import frames, session
-from plunit.play.session import Session, bytes_of
+from plunit.play.session import Session, estimate_memory
 from plunit.play.targets import settings_of, task_of
 
 
@@ -68,7 +68,7 @@ def test_the_estimate_of_memory_is_not_too_low():
     arrays = [array.nbytes for one in state for array in one.values() if isinstance(array, np.ndarray)]
     copies = sum(one.theta.nbytes + one.loss.nbytes for one in made._latest)
     clouds = sum(panel._cloud._parts.nbytes for panel in made._painter._panels)
-    assert sum(arrays) + copies + clouds < bytes_of(made._task, settings)
+    assert sum(arrays) + copies + clouds < estimate_memory(made._task, settings)
 
 
 def test_losses_are_mean_square_errors_in_the_units_of_the_user():
@@ -145,4 +145,4 @@ def test_frames_keep_their_rate(clock):
         made.command("step")
         made.round(0.01)
         assert made.frame(after).content["frame"] == after + 1
-    assert clock.now - begin == pytest.approx(52 / session.RATE, rel=1e-6)
+    assert clock.now - begin == pytest.approx(52 / session._RATE, rel=1e-6)

@@ -76,7 +76,7 @@ def test_an_error_is_a_message(front, kind, body, status, error):
 
 
 def test_the_kernel_does_not_wait_for_a_frame(front, monkeypatch):
-    monkeypatch.setattr(session, "PATIENCE", 120.0)
+    monkeypatch.setattr(session, "_PATIENCE", 120.0)
     name = front("start", {"settings": {**SMALL, "paused": True}})[0]["json"]["session"]
     front("frame", {"session": name})
     front.widget._handle_custom_msg({"id": 0, "kind": "frame", "body": {"session": name, "after": 1}}, [])

@@ -21,7 +21,7 @@ from plunit.play.workshop import SESSIONS, UnknownSession, Workshop
 
 @pytest.fixture
 def shop(monkeypatch):
-    monkeypatch.setattr(session, "PATIENCE", 0.1)
+    monkeypatch.setattr(session, "_PATIENCE", 0.1)
     made = Workshop()
     yield made
     made.close()
@@ -96,7 +96,7 @@ def test_a_frame_that_was_lost_is_sent_again(shop):
 
 
 def test_a_request_that_waits_is_told_of_the_end(shop, monkeypatch):
-    monkeypatch.setattr(session, "PATIENCE", 20.0)
+    monkeypatch.setattr(session, "_PATIENCE", 20.0)
     name = start(shop, paused=True)
     frames(shop, name, 1)
     replies = []
@@ -113,12 +113,12 @@ def test_a_request_that_waits_is_told_of_the_end(shop, monkeypatch):
 def test_a_page_that_asks_no_more_has_its_training_ended(shop, monkeypatch):
     gone, there = start(shop), start(shop)
     frames(shop, gone, 1)
-    shop._sessions[gone].asked -= workshop.SECONDS
+    shop._sessions[gone].asked -= workshop.IDLE_SECONDS
     wait_until(lambda: gone not in shop._sessions)
     assert frames(shop, there, 1)[0]["ended"] == ""
     with pytest.raises(UnknownSession):
         shop.call("frame", {"session": gone})
-    monkeypatch.setattr(workshop, "SECONDS", 0.0)
+    monkeypatch.setattr(workshop, "IDLE_SECONDS", 0.0)
     wait_until(lambda: not shop._sessions)
 
 
@@ -219,9 +219,9 @@ def test_a_session_that_has_ended_is_freed_at_once(shop):
 
 
 def test_all_together_have_a_limit_of_memory(shop, monkeypatch):
-    monkeypatch.setattr(workshop, "MEMORY", 1)
+    monkeypatch.setattr(workshop, "MOST_MEMORY", 1)
     for module in (workshop, session):
-        monkeypatch.setattr(module, "bytes_of", lambda task, settings: 1)
+        monkeypatch.setattr(module, "estimate_memory", lambda task, settings: 1)
     for _ in range(4):
         start(shop, paused=True)
     with pytest.raises(UserError, match="need too much memory"):
@@ -317,7 +317,7 @@ def test_a_page_that_waits_for_a_slow_frame_keeps_its_session(shop, monkeypatch)
 
     def slowly(painter, snapshots, numbers):
         with monkeypatch.context() as patch:  # sessions for which no page waits would end now
-            patch.setattr(workshop, "SECONDS", 0.0)
+            patch.setattr(workshop, "IDLE_SECONDS", 0.0)
             time.sleep(0.3)
         return paint(painter, snapshots)
 

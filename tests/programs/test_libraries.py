@@ -195,7 +195,7 @@ def test_two_processes_may_compile_at_once(real_library, copying, load, monkeypa
     assert first[1:] == (b"", 0)
     assert compilations(copying) == ["compiled"] * 3
     assert cached(copying)[0].read_bytes() == real_library
-    assert cache.verified(cached(copying)[0])
+    assert cache.is_verified(cached(copying)[0])
 
 
 @pytest.mark.parametrize(

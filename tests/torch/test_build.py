@@ -58,7 +58,7 @@ def compiled(folder, monkeypatch):
 
 def test_the_result_is_in_the_cache_with_its_checksum_and_not_built_again(compiled, capsys, monkeypatch):
     assert build.main() == 0
-    assert cache.verified(compiled)
+    assert cache.is_verified(compiled)
     assert list(native.binaries()) == [compiled]
     first, last = capsys.readouterr().out.splitlines()
     assert torch.__version__ in first

@@ -2,7 +2,7 @@
 
 A library that is loaded can do all that the user can do, and a damaged one ends the process without a message. So
 compiled programs are kept in a folder that no other user can write to (`private_folder`), are written whole
-(`write_verified`), and are compared with the checksum beside them before they are loaded (`verified`).
+(`write_verified`), and are compared with the checksum beside them before they are loaded (`is_verified`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from plunit.base.files import PART, sweep, write_atomically
+from plunit.base.files import PART, remove_old_parts, write_atomically
 
 
 def user_cache() -> Path:
@@ -47,7 +47,7 @@ def private_folder() -> Path:
         warnings.warn(f"{text}; until then every process compiles its own", stacklevel=2)
     if reason or not os.access(folder, os.W_OK):
         return _session_folder()
-    sweep(folder)
+    remove_old_parts(folder)
     return folder
 
 
@@ -64,8 +64,8 @@ def _why_not_private(path: Path) -> str:
     return ""
 
 
-def verified(path: Path) -> bool:
-    """Return whether the file is what this user's `write_verified` wrote: its checksum fits, its owner is the user."""
+def is_verified(path: Path) -> bool:
+    """Whether the file is what this user's `write_verified` wrote: its checksum fits, its owner is the user."""
     try:
         expected = _checksum_path(path).read_text(encoding="ascii").split()[:1]
         return not _why_not_private(path) and expected == [hashlib.sha256(path.read_bytes()).hexdigest()]
@@ -81,7 +81,7 @@ def write_verified(path: Path, content: bytes) -> None:
         write_atomically(_checksum_path(path), line.encode("ascii"), 0o600)
     except PermissionError:
         # Windows does not replace a library that is loaded: another process compiled it meanwhile
-        if not verified(path):
+        if not is_verified(path):
             raise
 
 

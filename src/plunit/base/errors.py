@@ -1,31 +1,28 @@
-"""The one exception that the command line turns into a line and exit code 2; missing packages and plug-ins."""
+"""The one exception that the command line turns into a line and exit code 2; texts of messages; missing packages."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from importlib import metadata, util
-from typing import Any
+from importlib import util
 
 
 class UserError(Exception):
     """An error that the user can fix; the text says what is wrong, in one line."""
 
 
-def shown(value: object) -> str:
+def escape(value: object) -> str:
     r"""Return a value as one line: the text itself, or escaped where it would not print.
 
-    >>> print(shown("a\nb"))
+    >>> print(escape("a\nb"))
     a\nb
     """
     text = str(value)
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a text of a user for a message: in quotes, in one line, and shortened to 40 characters.
 
-    >>> quoted("x" * 50)
+    >>> quote("x" * 50)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
     """
     return repr(text if len(text) <= 40 else text[:40] + "...")
@@ -86,14 +83,3 @@ def is_installed(package: str) -> bool:
         return util.find_spec(package) is not None
     except (ImportError, ValueError):  # ValueError: something without a specification stands in for it
         return False
-
-
-def load_plugins(group: str, use: Callable[[Any], object]) -> None:
-    """Load what the entry points of a group name, and use it. One that fails is left out with a warning."""
-    for point in metadata.entry_points(group=group):
-        try:
-            use(point.load())
-        except (Exception, SystemExit) as error:
-            package = point.dist.name if point.dist else "a package"
-            text = f"{package} is left out, because {point.value} fails: {type(error).__name__}: {error}"
-            warnings.warn(f"{text}; repair the package, or uninstall it", stacklevel=2)

@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 from plunit.base.errors import UserError
 from plunit.base.ranges import Range
 
-Made = TypeVar("Made")
+Built = TypeVar("Built")
 
 
-def made(what: str, function: Callable[..., Made], given: Any) -> Made:
+def construct(what: str, function: Callable[..., Built], given: Any) -> Built:
     """Return function(**given) for an object that has all parameters without a default, and no others."""
     if not isinstance(given, dict):
         raise UserError(f"{what} must be an object, got {type(given).__name__}")
@@ -28,10 +28,10 @@ def made(what: str, function: Callable[..., Made], given: Any) -> Made:
     if missing := [name for name, one in parameters.items() if one.default is one.empty and name not in given]:
         raise UserError(f"{what} must have a field {missing[0]!r}")
     hints = get_type_hints(function, include_extras=True)
-    return function(**{name: checked(name, value, hints.get(name, Any)) for name, value in given.items()})
+    return function(**{name: check_value(name, value, hints.get(name, Any)) for name, value in given.items()})
 
 
-def known(what: str, name: Any, names: Collection[str]) -> str:
+def match_name(what: str, name: Any, names: Collection[str]) -> str:
     """Return a name that is one of `names`, or raise UserError."""
     if name not in tuple(names):  # a list of a JSON file cannot be looked up in a dictionary
         near = difflib.get_close_matches(str(name)[:80], names, 1)
@@ -40,47 +40,47 @@ def known(what: str, name: Any, names: Collection[str]) -> str:
     return str(name)
 
 
-def checked(name: str, value: Any, hint: Any) -> Any:
+def check_value(name: str, value: Any, hint: Any) -> Any:
     """Return a value of that type, a list as a tuple and a whole number for a float as one; or raise UserError.
 
-    >>> checked("widths", [1, 8], tuple[int, ...]), checked("lr", 1, Annotated[float, Range(0, 1)])
+    >>> check_value("widths", [1, 8], tuple[int, ...]), check_value("lr", 1, Annotated[float, Range(0, 1)])
     ((1, 8), 1.0)
     """
     kind, limits = get_args(hint) if get_origin(hint) is Annotated else (hint, Range())
     if get_origin(kind) is tuple:
         item, values = get_args(kind)[0], value if isinstance(value, list | tuple) else ()
         if not values or not all(_is(one, item, limits) for one in values):
-            raise UserError(f"{name} must be {described(hint)}, got {_short(value)}")
+            raise UserError(f"{name} must be {describe_type(hint)}, got {_short(value)}")
         return tuple(float(one) if item is float else one for one in values)
     if not _is(value, kind, limits):
         got = f"{len(value):,} characters" if isinstance(value, str) and kind is str else _short(value)
-        raise UserError(f"{name} must be {described(hint)}, got {got}")
+        raise UserError(f"{name} must be {describe_type(hint)}, got {got}")
     if isinstance(value, str) and (half := re.search("[\ud800-\udfff]", value)):  # which no file can hold
         raise UserError(f"{name} holds {half[0]!r}, which is not UTF-8; leave it out")
     return float(value) if kind is float else value
 
 
-def parsed(name: str, text: str, hint: Any) -> Any:
+def parse_value(name: str, text: str, hint: Any) -> Any:
     """Return the value that a text stands for, commas between those of a tuple, or raise UserError.
 
-    >>> parsed("widths", "1, 8, 1", tuple[int, ...]), parsed("alpha", "1e-3", float)
+    >>> parse_value("widths", "1, 8, 1", tuple[int, ...]), parse_value("alpha", "1e-3", float)
     ((1, 8, 1), 0.001)
     """
     kind = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if get_origin(kind) is not tuple:
-        return checked(name, _read(text.strip(), kind), hint)
-    return checked(name, [_read(part.strip(), get_args(kind)[0]) for part in text.split(",")], hint)
+        return check_value(name, _convert(text.strip(), kind), hint)
+    return check_value(name, [_convert(part.strip(), get_args(kind)[0]) for part in text.split(",")], hint)
 
 
-def described(hint: Any) -> str:
+def describe_type(hint: Any) -> str:
     """Say what a type with a range allows.
 
-    >>> described(Annotated[float, Range(0, 1)]), described(tuple[int, ...]), described(Literal["a", "b"])
+    >>> describe_type(Annotated[float, Range(0, 1)]), describe_type(tuple[int, ...]), describe_type(Literal["a", "b"])
     ('a number (0 to 1)', 'a list of whole numbers', 'a or b')
     """
     if get_origin(hint) is Annotated:
         kind, limits = get_args(hint)
-        return f"a text of at most {limits.high:,} characters" if kind is str else f"{described(kind)} ({limits})"
+        return f"a text of at most {limits.high:,} characters" if kind is str else f"{describe_type(kind)} ({limits})"
     if get_origin(hint) is tuple:
         return "a list of " + {int: "whole numbers", float: "numbers"}.get(get_args(hint)[0], "names")
     if get_origin(hint) is Literal:
@@ -101,7 +101,7 @@ def _is(value: Any, kind: Any, limits: Range) -> bool:
     return isinstance(value, get_origin(kind) or kind) and (kind is not str or limits.holds(len(value)))
 
 
-def _read(text: str, kind: Any) -> Any:
+def _convert(text: str, kind: Any) -> Any:
     """Return the number that a text stands for; the text itself if it is not a number, or if none is wanted."""
     try:
         return kind(text) if kind in (int, float) else text

@@ -68,16 +68,6 @@ def save_whole(path: str | Path, content: bytes | str) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def save_new(paths: Iterable[Path], content: str) -> Path:
-    """Write the first of these files that is not there, and return it; of two processes at once each takes its own."""
-    for path in paths:
-        with contextlib.suppress(FileExistsError):
-            path.open("x").close()
-            save_whole(path, content)
-            return path
-    raise FileExistsError(errno.EEXIST, "all names are taken")
-
-
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
     """Write a table, blank where a row lacks a column."""
     text = io.StringIO()
@@ -87,10 +77,10 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]
     write_atomically(path, text.getvalue().encode())
 
 
-def shortened(name: str, most: int = 100) -> str:
+def shorten_name(name: str, most: int = 100) -> str:
     """Return a name that any file system takes: a long one is cut, and ends in a hash of the whole.
 
-    >>> shortened("sine-loss"), len(shortened("x" * 1000))
+    >>> shorten_name("sine-loss"), len(shorten_name("x" * 1000))
     ('sine-loss', 100)
     """
     if len(name.encode()) <= most:
@@ -107,7 +97,7 @@ def ending(path: str | Path) -> str:
     return Path(path).suffix.lower()
 
 
-def sweep(folder: Path) -> None:
+def remove_old_parts(folder: Path) -> None:
     """Remove the parts that interrupted writes left in a folder an hour ago or earlier."""
     for part in folder.glob(f"{PART}*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The machine: what results were made with, its processors, its memory, and processes that leave nothing running."""
+"""The machine: what results were made with, its processors and its memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import ctypes
 import datetime
 import os
 import platform
-import signal
 import subprocess
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 _PACKAGE = Path(__file__).parents[1]
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # glibc's mallopt
@@ -57,20 +55,6 @@ def processors() -> int:
     if asked.isdecimal() and int(asked):
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def run_group(command: list[str], *, timeout: float, env: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
-    """Run a command as `subprocess.run` does, in a group of its own, which an error or Ctrl-C ends as a whole."""
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, start_new_session=True, env=env, **pipes) as process:
-        try:
-            stdout, stderr = process.communicate(timeout=timeout)
-        except BaseException:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # on macOS a group that has just ended
-                os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
-            process.wait()
-            raise
-    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 def _version(library: str) -> str:

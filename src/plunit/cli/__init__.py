@@ -116,8 +116,8 @@ def _check_folder() -> None:
 
 def _end(line: str, code: int = 2) -> None:
     """Print one line, in which what a terminal would obey is escaped, and end."""
-    from plunit.base.errors import shown
+    from plunit.base.errors import escape
 
     with contextlib.suppress(OSError):  # nothing can be said where nothing can be written
-        print(f"plunit: {shown(' '.join(line.split()))}", file=sys.stderr)
+        print(f"plunit: {escape(' '.join(line.split()))}", file=sys.stderr)
     raise SystemExit(code)

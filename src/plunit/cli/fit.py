@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 from typer.core import TyperCommand
 
-from plunit.base.errors import UserError, shown
-from plunit.base.fields import known
+from plunit.base.errors import UserError, escape
+from plunit.base.fields import match_name
 from plunit.base.files import ending
 from plunit.base.progress import bars
 from plunit.cli import NOT_SHOWN, Stopped
@@ -104,13 +104,13 @@ def fit_(
     Exit code 30: the files are written, but not proved to be within --error. 2: invalid options or table. 130: Ctrl-C.
     """
     console, widths = Console(stderr=True), _widths(hidden)
-    known("activation", activation, ACTIVATIONS)
+    match_name("activation", activation, ACTIVATIONS)
     problem = _problem(source, target, inputs, drop_missing, low, high, _ranges(ranges or ()), splits, console)
     few = len(problem.inputs) == 1 and (pieces is not None or error is not None)
     _check(problem, pieces, error, activation, bits, save or (), few)
     # a wrong name or option is reported at once: these take half a second to import
-    from plunit.fitting.output import OutputFiles, check_files, told, write_files
-    from plunit.fitting.solving import FitSettings, solve
+    from plunit.fitting.output import OutputFiles, check_files, summarize, write_files
+    from plunit.fitting.solving import FitSettings, fit_problem
 
     files = OutputFiles(save or (), few, plot, page)
     check_files(files, source, problem, activation)
@@ -127,16 +127,16 @@ def fit_(
     )
     console.print(f"training {settings.starts} starts; Ctrl-C keeps the best so far", style="dim")
     try:
-        with _watched(console) as progress:
-            found = solve(problem, settings, progress)
+        with _watch(console) as progress:
+            found = fit_problem(problem, settings, progress)
     except ValueError as wrong:
         raise UserError(f"{wrong} (n_init is --starts)" if "n_init" in str(wrong) else str(wrong)) from None
     except KeyboardInterrupt:
         raise Stopped("stopped; nothing was written") from None
-    lines = told(problem, settings, found)
+    lines = summarize(problem, settings, found)
     hint = f"; --pieces {found.reduced.curve.pieces} saves the curve" if found.reduced and not files.few else ""
     try:  # files first: the output may be a pipe that nobody reads
-        for line in write_files(files, problem, found, lines, shlex.join(map(shown, ["plunit", *sys.argv[1:]]))):
+        for line in write_files(files, problem, found, lines, shlex.join(map(escape, ["plunit", *sys.argv[1:]]))):
             lines.append(line + hint if line.endswith(", the network") else line)
     except KeyboardInterrupt:
         raise Stopped("stopped while files were written; run the command again for those that are missing") from None
@@ -190,6 +190,8 @@ def _check(
     few: bool,
 ) -> None:
     """Raise UserError if --pieces, --error or --bits do not fit the problem."""
+    if pieces is None and error is None and bits is None:
+        return
     from plunit.ensemble.mlp import PIECEWISE
     from plunit.expressions import MOST_VARIABLES
 
@@ -258,7 +260,7 @@ def _widths(text: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def _watched(console: Console) -> Iterator[Callable[[str, float, float], bool]]:
+def _watch(console: Console) -> Iterator[Callable[[str, float, float], bool]]:
     """Show progress."""
     with bars(console) as bar:
         task = bar.add_task("fit", total=1.0)

@@ -19,10 +19,10 @@ Seeds = Annotated[int | None, typer.Option(help="Number of seeds (default: that 
 Out = Annotated[Path, typer.Option(help="Folder for results; an interrupted run resumes there.")]
 Workers = Annotated[int, typer.Option(min=0, max=1024, help="Number of local processes (0: each experiment chooses).")]
 Cluster = Annotated[str, typer.Option(help="Use a running Dask scheduler at this address, such as tcp://host:8786.")]
-Engine = Annotated[str, typer.Option(help="native or numpy (default: native if a compiled program is available).")]
+EngineName = Annotated[str, typer.Option(help="native or numpy (default: native if a compiled program is available).")]
 Activations = Annotated[str, typer.Option(help="Activations, separated by commas (default: those of the experiment).")]
 Names = Annotated[list[str] | None, typer.Option(help="Run this experiment only; repeatable (default: all).")]
-Settings = Annotated[
+Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting of the experiment; repeatable."),
 ]
@@ -34,7 +34,7 @@ def reproduce(
     out: Out = Path("runs"),
     workers: Workers = 0,
     cluster: Cluster = "",
-    engine: Engine = "",
+    engine: EngineName = "",
     full: Annotated[
         bool, typer.Option("--full", help="Run long experiments in full: hours instead of minutes.")
     ] = False,
@@ -50,11 +50,11 @@ def run(
     name: Annotated[str, typer.Argument(help="Name of the experiment; see `plunit list`.")],
     seeds: Seeds = None,
     activations: Activations = "",
-    assignments: Settings = None,
+    assignments: Assignments = None,
     out: Out = Path("runs"),
     workers: Workers = 0,
     cluster: Cluster = "",
-    engine: Engine = "",
+    engine: EngineName = "",
 ) -> None:
     """Run one experiment with activations and settings of your choice, and write a report.
 
@@ -75,11 +75,11 @@ def compare(
     widths: Annotated[str, typer.Option(help="Units per hidden layer.")] = "16,16",
     seeds: Seeds = None,
     test: Annotated[float, typer.Option(help="Fraction of the rows held out for testing.")] = 0.2,
-    assignments: Settings = None,
+    assignments: Assignments = None,
     out: Out = Path("comparison"),
     workers: Workers = 0,
     cluster: Cluster = "",
-    engine: Engine = "",
+    engine: EngineName = "",
 ) -> None:
     """Compare activations on your own table, with the same splits, starts and batches for all; write a report."""
     check_exists(table)  # before a second of imports
@@ -147,10 +147,10 @@ def list_(folder: Folder = Path("runs")) -> None:
             settings = texts(vars(experiment.spec), ",").items()
             print(f"{'':18} settings: {'; '.join(f'{field}={text}' for field, text in settings)}")
     if (folder / "run.json").exists():
-        print(_unused(folder), end="")
+        print(_describe_unused(folder), end="")
 
 
-def _unused(folder: Path) -> str:
+def _describe_unused(folder: Path) -> str:
     """Return a line on the files that the report of a folder does not use; nothing if there are none."""
     from plunit.lab import plan, store
 

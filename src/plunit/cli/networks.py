@@ -17,7 +17,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from plunit import pieces
-from plunit.base.errors import UserError, shown
+from plunit.base.errors import UserError, escape
 from plunit.base.files import resolve, save_whole
 from plunit.base.progress import bars
 from plunit.cli import NOT_SHOWN
@@ -26,7 +26,7 @@ from plunit.pieces.formats.exporter import call_note, check_ending
 from plunit.pieces.formats.vnnlib import is_specification
 from plunit.pieces.limits import Progress, many
 
-ROWS = 40
+_ROWS = 40
 DEFAULT = f"{-math.tau} {math.tau}"
 
 WORDS = {"proved": "unsat", "refuted": "sat", "undecided": "unknown"}
@@ -35,7 +35,7 @@ CODES = {"proved": 0, "refuted": 10, "undecided": NOT_SHOWN}
 
 _GIVE_NETWORK, _GIVE_PROPERTY = "give the file of a network", "give a .vnnlib file"
 
-Box = tuple[tuple[float, float], ...]
+Sides = tuple[tuple[float, float], ...]
 
 
 class BoxCommand(TyperCommand):
@@ -98,7 +98,7 @@ def pieces_of(
     with _progress("pieces") as show:
         found[:0] = lines(net, domain, show) if net.inputs <= 2 else []
         if maximum:
-            found.append(largest(net, domain, show))
+            found.append(describe_maximum(net, domain, show))
     if box is None:
         found.append(f"box: [{-math.tau:.6g}, {math.tau:.6g}] for every input, by default; choose another with --box")
     if save is not None:
@@ -114,10 +114,10 @@ def _load(path: Path, shape: tuple[int, ...] | None = None) -> tuple[Network, li
     for each in found:
         if not isinstance(each.message, pieces.JumpWarning):
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return net, [f"note: {shown(each.message)}" for each in found if isinstance(each.message, pieces.JumpWarning)]
+    return net, [f"note: {escape(each.message)}" for each in found if isinstance(each.message, pieces.JumpWarning)]
 
 
-def domain_of(net: Network, box: str) -> Box:
+def domain_of(net: Network, box: str) -> Sides:
     """Return low and high of every input from --box: two numbers for all inputs, or two for each."""
     numbers = _numbers(box)
     if len(numbers) not in (2, 2 * net.inputs):
@@ -138,7 +138,7 @@ def _numbers(box: str) -> list[float]:
     return numbers
 
 
-def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[str]:
+def lines(net: Network, domain: Sides, progress: Progress | None = None) -> list[str]:
     """Return the pieces of a network of one input, or the polygons of one of two inputs."""
     with _one_line():
         if net.inputs == 1:
@@ -146,7 +146,7 @@ def lines(net: Network, domain: Box, progress: Progress | None = None) -> list[s
         return list(_polygons(polygons(net, (domain[0], domain[1]), progress=progress)))
 
 
-def largest(net: Network, domain: Box, progress: Progress | None = None) -> str:
+def describe_maximum(net: Network, domain: Sides, progress: Progress | None = None) -> str:
     """Return the largest value on the domain, where it is, and whether it is proved."""
     with _one_line():
         found = pieces.maximum(net, domain, progress=progress)
@@ -170,7 +170,7 @@ def _one_line(remedy: str = "") -> Iterator[None]:
     except (ImportError, ValueError) as error:
         raise UserError(str(error)) from None
     except OSError as error:
-        raise UserError(f"{shown(error.filename)}: {error.strerror}; {remedy}") from None
+        raise UserError(f"{escape(error.filename)}: {error.strerror}; {remedy}") from None
 
 
 @contextlib.contextmanager
@@ -182,16 +182,16 @@ def _progress(what: str) -> Iterator[Progress]:
 
 
 def _curve(f: Curve) -> Iterator[str]:
-    """Yield f(x) = slope x + intercept on each piece, the first `ROWS` of them."""
+    """Yield f(x) = slope x + intercept on each piece, the first `_ROWS` of them."""
     merged = f.merged()
     outputs = range(merged.values.shape[1])
     names = [f"{word} {i + 1}" if len(outputs) > 1 else word for i in outputs for word in ("slope", "intercept")]
     yield _row("from", "to", *names)
     lines = np.stack([merged.slopes, merged.intercepts], axis=-1).reshape(merged.pieces, -1)
-    for row in np.column_stack([merged.knots[:-1], merged.knots[1:], lines])[:ROWS]:
+    for row in np.column_stack([merged.knots[:-1], merged.knots[1:], lines])[:_ROWS]:
         yield _row(*(f"{number:.6g}" for number in row))
-    if merged.pieces > ROWS:
-        yield f"... {merged.pieces - ROWS} more"
+    if merged.pieces > _ROWS:
+        yield f"... {merged.pieces - _ROWS} more"
     yield f"{many(f.pieces, 'piece')}, {many(f.patterns, 'activation pattern')} on [{f.low:.6g}, {f.high:.6g}]"
 
 
@@ -237,12 +237,13 @@ def prove_(
     X and the output Y of the network. 30: unknown, with the reason. 2: invalid files or options. 130: Ctrl-C.
     """
     *nets, formula = files
-    named = dict(_named(text) for text in network or ())
+    named = dict(_parse_name(text) for text in network or ())
     if len(nets) != (0 if named else 1) or len(named) != len(network or ()):
         raise UserError("give a network and a property, or a property and --network NAME=NET once for each network")
     if nets and _is_property(nets[0]) and not _is_property(formula):
         raise UserError(
-            f"{shown(nets[0])} is a property; the network comes first: plunit prove {shown(formula)} {shown(nets[0])}"
+            f"{escape(nets[0])} is a property; the network comes first: "
+            f"plunit prove {escape(formula)} {escape(nets[0])}"
         )
     read = [*nets, *named.values(), formula]
     for path in read:  # before packages are imported that read them
@@ -269,10 +270,10 @@ def _is_property(path: Path) -> bool:
     return path.name.lower().removesuffix(".gz").endswith(".vnnlib")
 
 
-def _named(text: str) -> tuple[str, Path]:
+def _parse_name(text: str) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
     if not (name and equals and path):
-        raise UserError(f"--network {shown(text)} must be NAME=NET, as in --network f=net.onnx")
+        raise UserError(f"--network {escape(text)} must be NAME=NET, as in --network f=net.onnx")
     return name, Path(path)
 
 
@@ -297,8 +298,8 @@ def _question(
             raise ValueError("VNN-LIB 1.0 names no networks; give NET instead of --network")
         asked.check_fits(nets[""])
     except ValueError as error:
-        every = " and ".join(shown(path) for path in paths.values())
-        raise UserError(f"{every} and {shown(formula)} do not fit: {error}") from None
+        every = " and ".join(escape(path) for path in paths.values())
+        raise UserError(f"{every} and {escape(formula)} do not fit: {error}") from None
     letters = [*(f"X_{i}" for i in range(asked.inputs)), *(f"Y_{i}" for i in range(asked.outputs))]
     return nets[""], asked, {name: i for i, name in enumerate(letters)}, notes
 
@@ -317,10 +318,10 @@ def assignment(names: dict[str, int], values: Sequence[float]) -> str:
 def _check_place(witness: Path, read: Sequence[Path]) -> None:
     """Raise UserError if the witness cannot be written, or would replace a file that is read."""
     if not witness.parent.is_dir() or (witness.exists() and not witness.is_file()):
-        raise UserError(f"--witness {shown(witness)} must be a file in a folder that exists; make it, or name another")
+        raise UserError(f"--witness {escape(witness)} must be a file in a folder that exists; make it, or name another")
     try:
         place = resolve(witness)
     except OSError:  # a loop of links
-        raise UserError(f"--witness {shown(witness)} cannot be written; name another file") from None
+        raise UserError(f"--witness {escape(witness)} cannot be written; name another file") from None
     if place in map(resolve, read):
-        raise UserError(f"--witness {shown(witness)} would replace a file that is read; name another")
+        raise UserError(f"--witness {escape(witness)} would replace a file that is read; name another")

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from plunit.data.tables import RawTable
-
 VALUES = 20
 """The most indicator columns of a column of text."""
 
@@ -35,9 +31,3 @@ def column_encoder(numbers: Sequence[int], texts: Sequence[int]) -> Any:
 
 def _indicator(column: str, value: str | None) -> str:
     return f"{column} is {OTHER.get(value, value)}"
-
-
-def stack_columns(table: RawTable) -> tuple[np.ndarray[Any, Any], list[int], list[int]]:
-    """Return the inputs [rows, columns], as objects if one is text, and which columns are numbers, and which texts."""
-    texts = [at for at, column in enumerate(table.x) if column.dtype == object]
-    return np.stack(table.x, axis=1), [at for at in range(len(table.x)) if at not in texts], texts

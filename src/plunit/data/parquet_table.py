@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from plunit.base.errors import describe_missing, quoted
+from plunit.base.errors import describe_missing, quote
+from plunit.data.csv_records import TableFault
 from plunit.data.csv_table import (
     MAX_NUMBERS,
-    MAX_TEXTS,
-    Array,
     Column,
-    TableFault,
-    check_size,
+    Numbers,
+    check_limit,
+    check_texts,
     date_fault,
     first_date,
 )
@@ -37,29 +37,30 @@ class ParquetTable:
     @classmethod
     def of(cls, content: bytes) -> ParquetTable:
         """Find the names; raise TableFault if it cannot be read."""
-        with _opened(content) as file:
+        with _open(content) as file:
             return cls(content, tuple(file.schema_arrow.names))
 
-    def numbers(self, columns: Sequence[int]) -> Array:
+    def numbers(self, columns: Sequence[int]) -> Numbers:
         """Return the numbers [rows, columns], NaN where missing."""
-        return np.column_stack(self._read(columns, texts=()))
+        return np.column_stack(self._load(columns, texts=()))
 
     def first_missing(self, columns: Sequence[int]) -> str:
         """Return the place of the first missing number."""
         row, at = np.argwhere(np.isnan(self.numbers(columns)))[0]
-        return f"row {row + 1}, column {quoted(self.names[columns[at]])}"
+        return f"row {row + 1}, column {quote(self.names[columns[at]])}"
 
     def columns(self, columns: Sequence[int]) -> list[Column]:
         """Return each column; the last one must hold numbers."""
-        return self._read(columns, texts=columns[:-1])
+        return self._load(columns, texts=columns[:-1])
 
-    def _read(self, columns: Sequence[int], texts: Sequence[int]) -> list[Any]:
+    def _load(self, columns: Sequence[int], texts: Sequence[int]) -> list[Any]:
         """Return the columns, of which those of `texts` may hold text."""
-        with _opened(self.content) as file:
+        with _open(self.content) as file:
             fields = [file.schema_arrow.field(column) for column in columns]
             kinds = [_kind(field, column in texts) for field, column in zip(fields, columns, strict=True)]
-            check_size(file.metadata.num_rows * len(columns), MAX_NUMBERS)
-            check_size(file.metadata.num_rows * kinds.count(object), MAX_TEXTS, "texts")
+            check_limit(file.metadata.num_rows * len(columns), MAX_NUMBERS)
+            if object in kinds:
+                check_texts(file.metadata.num_rows * (len(columns) - 1))
             parts: list[list[Any]] = [[np.empty(0, kind)] for kind in kinds]
             # the batches keep the order of the file's columns
             for batch in file.iter_batches(_BATCH, columns=[field.name for field in fields]):
@@ -85,11 +86,11 @@ def _check_values(name: str, values: Any, kind: type) -> None:
     """Refuse infinities and dates."""
     if kind is object:
         if (row := first_date(values)) is not None:
-            raise date_fault(f"row {row + 1}, column {quoted(name)}: {quoted(values[row])}")
+            raise date_fault(f"row {row + 1}, column {quote(name)}: {quote(values[row])}")
     elif (infinite := np.flatnonzero(np.isinf(values))).size:
         row = infinite[0]
         raise TableFault(
-            f", row {row + 1}, column {quoted(name)}: {values[row]} is infinite. "
+            f", row {row + 1}, column {quote(name)}: {values[row]} is infinite. "
             "Numbers must be finite: correct the value or remove the row."
         )
 
@@ -104,16 +105,16 @@ def _kind(field: Any, text: bool) -> type:
     if text and any(test(kind) for test in (types.is_string, types.is_large_string, types.is_boolean)):
         return object
     if text and types.is_temporal(kind):
-        raise date_fault(f"column {quoted(field.name)}: the type {field.type}")
+        raise date_fault(f"column {quote(field.name)}: the type {field.type}")
     needed = "integers, floating-point numbers, text or booleans" if text else "integers or floating-point numbers"
     raise TableFault(
-        f", column {quoted(field.name)}: the type is {field.type}. Columns must hold {needed}: "
+        f", column {quote(field.name)}: the type is {field.type}. Columns must hold {needed}: "
         "convert or remove the column, or choose other inputs or another target."
     )
 
 
 @contextmanager
-def _opened(content: bytes) -> Iterator[Any]:
+def _open(content: bytes) -> Iterator[Any]:
     try:
         import pyarrow
         from pyarrow import parquet

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plunit.base.errors import UserError, quoted, shown
+from plunit.base.errors import UserError, escape, quote
 from plunit.base.files import ending
-from plunit.data.csv_table import MAX_TEXTS, Array, Column, CsvTable, TableFault, check_size, is_number
+from plunit.data.csv_records import TableFault
+from plunit.data.csv_table import Column, CsvTable, Numbers, is_number
 
 if TYPE_CHECKING:
     from plunit.data.parquet_table import ParquetTable
 
-__all__ = ["RawTable", "Table", "read_columns", "read_table"]
+__all__ = ["Table", "read_columns", "read_table"]
 
 PARQUET = (".parquet", ".pq")
 MAX_FILE = 2**30  # bytes
@@ -33,32 +34,23 @@ _LARGEST = 1e100  # squares and their sums must stay finite
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of finite numbers: inputs x [rows, inputs], target y [rows], their names, and the SHA-256 of the file."""
-
-    x: Array
-    y: Array
-    inputs: tuple[str, ...]
-    target: str
-    sha256: str
-
-
-@dataclass(frozen=True)
-class RawTable:
-    """A table as it is: columns x of numbers, NaN where missing, or of text, None where missing; a target y of numbers.
+    """The rows of a file: inputs x, a target y of finite numbers, and their names.
 
     Attributes:
-        x: the columns, each [rows].
+        x: [rows, inputs]. Numbers, NaN where one is missing; objects if a column holds text.
         y: the target [rows].
         inputs: the names of the columns of x.
         target: the name of y.
         sha256: of the file.
+        texts: the columns of x that hold text, with None where it is missing; `read_table` refuses text.
     """
 
-    x: tuple[Column, ...]
-    y: Array
+    x: Column
+    y: Numbers
     inputs: tuple[str, ...]
     target: str
     sha256: str
+    texts: tuple[int, ...] = ()
 
 
 Say = Callable[[str], object]
@@ -79,7 +71,7 @@ def read_table(
     (('side',), (10, 1), array([0., 1., 4., 9.]))
     """
     with _faults(path):
-        content, table = _opened(path, content, say)
+        content, table = _open(path, content, say)
         columns = _choose(table.names, target, inputs)
         values = table.numbers(columns)
         _say_comments(path, table, say)
@@ -90,38 +82,32 @@ def read_table(
                 "Every value must be given: fill them in, remove the rows, or leave columns out of the inputs."
             )
         _check_rows(values, names[-1])
-        kept = _varying(path, list(values.T[:-1]), names, say)
-    sha256 = hashlib.sha256(content).hexdigest()
-    return Table(values.take(kept, axis=1), values[:, -1].copy(), tuple(names[at] for at in kept), names[-1], sha256)
+        return _keep_varying(path, list(values.T[:-1]), values[:, -1], names, content, say)
 
 
 def read_columns(
     path: Path, target: str, inputs: Sequence[str] = (), say: Say = print, *, drop_missing: bool = False
-) -> RawTable:
+) -> Table:
     """Read the target and the inputs as `read_table` does, with text and missing values as they are.
 
     Rows without a target are left out, and with `drop_missing` all rows with a missing value. A column of dates is
     refused. Text that differs in every row, as names and numbers of cases do, is left out like a constant.
     """
     with _faults(path):
-        content, table = _opened(path, None, say)
+        content, table = _open(path, None, say)
         chosen = _choose(table.names, target, inputs)
         *x, y = table.columns(chosen)
         _say_comments(path, table, say)
-        if any(column.dtype == object for column in x):
-            check_size(len(x) * len(y), MAX_TEXTS, "values beside text")  # each becomes an object
         gaps = [_is_missing(column) for column in (x if drop_missing else [])]
         # a column without any value is left out below
         gone = np.any([*(missing for missing in gaps if not missing.all()), np.isnan(y)], axis=0)
         if gone.any():
             what = "a missing value" if drop_missing else "no target"
-            say(f"{shown(path)}: {gone.sum()} of {len(y)} rows are left out, because they have {what}.")
+            say(f"{escape(path)}: {gone.sum()} of {len(y)} rows are left out, because they have {what}.")
             *x, y = (column[~gone] for column in (*x, y))
         names = [table.names[column] for column in chosen]
         _check_rows(np.column_stack([*(column for column in x if column.dtype != object), y]), names[-1])
-        kept = _varying(path, x, names, say)
-    sha256, given = hashlib.sha256(content).hexdigest(), tuple(x[at] for at in kept)
-    return RawTable(given, np.ascontiguousarray(y), tuple(names[at] for at in kept), names[-1], sha256)
+        return _keep_varying(path, x, y, names, content, say)
 
 
 def _is_missing(column: Column) -> Any:
@@ -134,7 +120,7 @@ def _faults(path: Path) -> Iterator[None]:
     try:
         yield
     except TableFault as fault:
-        raise UserError(shown(path) + shown(fault)) from None
+        raise UserError(escape(path) + escape(fault)) from None
 
 
 def check_exists(path: Path) -> None:
@@ -144,7 +130,7 @@ def check_exists(path: Path) -> None:
             raise TableFault(_MISSING)
 
 
-def _opened(path: Path, content: bytes | None, say: Say) -> tuple[bytes, CsvTable | ParquetTable]:
+def _open(path: Path, content: bytes | None, say: Say) -> tuple[bytes, CsvTable | ParquetTable]:
     if content is None:
         content = _bytes(path)
         if ending(path) in PARQUET or content.startswith(b"PAR1"):
@@ -176,14 +162,14 @@ def _say_header(path: Path, table: CsvTable, say: Say) -> None:
     """Say what the first row was taken for, where it could be something else."""
     if not table.header:
         say(
-            f"{shown(path)}: the first row is data, because it holds only numbers. "
+            f"{escape(path)}: the first row is data, because it holds only numbers. "
             f"The columns are numbered from 1 to {len(table.names)}. Add a header line to name them."
         )
     elif numbers := [name for name in table.names if is_number(name, table.delimiter)]:
         text = next(name for name in table.names if not is_number(name, table.delimiter))
         say(
-            f"{shown(path)}: the first row is the header, because {quoted(text)} is not a number. "
-            f"It holds {quoted(numbers[0])} too. If the row is data, add a header line above it."
+            f"{escape(path)}: the first row is the header, because {quote(text)} is not a number. "
+            f"It holds {quote(numbers[0])} too. If the row is data, add a header line above it."
         )
 
 
@@ -192,7 +178,7 @@ def _say_comments(path: Path, table: CsvTable | ParquetTable, say: Say) -> None:
     if isinstance(table, CsvTable) and (count := len(table.comments)):
         skipped = "1 line is skipped as a comment" if count == 1 else f"{count} lines are skipped as comments"
         say(
-            f"{shown(path)}: {skipped}. A line that begins with # is a row only if it has {len(table.names)} fields "
+            f"{escape(path)}: {skipped}. A line that begins with # is a row only if it has {len(table.names)} fields "
             "and comes after the first row."
         )
 
@@ -202,15 +188,14 @@ def _choose(names: Sequence[str], target: str, inputs: Sequence[str]) -> list[in
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         places = [number for number, name in enumerate(names, 1) if name == repeated[0]]
         raise TableFault(
-            f": columns {places[0]} and {places[1]} are both named {quoted(repeated[0])}. "
-            "Names must differ: rename one."
+            f": columns {places[0]} and {places[1]} are both named {quote(repeated[0])}. Names must differ: rename one."
         )
     last = _find(names, target)
     chosen = [_find(names, name) for name in inputs] or [at for at in range(len(names)) if at != last]
     if last in chosen:
-        raise UserError(f"The target {quoted(names[last])} is among the inputs. Remove it there.")
+        raise UserError(f"The target {quote(names[last])} is among the inputs. Remove it there.")
     if twice := [at for at, count in Counter(chosen).items() if count > 1]:
-        raise UserError(f"The input {quoted(names[twice[0]])} is given twice. Name each column once.")
+        raise UserError(f"The input {quote(names[twice[0]])} is given twice. Name each column once.")
     return [*chosen, last]
 
 
@@ -224,20 +209,20 @@ def _find(names: Sequence[str], wanted: str) -> int:
             return number - 1 if number > 0 else number + len(names)
         raise TableFault(
             f" has no column {wanted}. Columns are counted from 1 to {len(names)}, "
-            f"or from -1 (the last) to {-len(names)}: {_listed(names)}."
+            f"or from -1 (the last) to {-len(names)}: {_list_names(names)}."
         )
     lowered = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wanted.lower(), lowered, n=1)
-    guess = f" Did you mean {quoted(lowered[near[0]])}?" if near else ""
-    raise TableFault(f" has no column {quoted(wanted)}.{guess} The columns are {_listed(names)}.")
+    guess = f" Did you mean {quote(lowered[near[0]])}?" if near else ""
+    raise TableFault(f" has no column {quote(wanted)}.{guess} The columns are {_list_names(names)}.")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     rest = f", ... ({len(names)} in all)" if len(names) > _NAMED else ""
-    return ", ".join(map(quoted, names[:_NAMED])) + rest
+    return ", ".join(map(quote, names[:_NAMED])) + rest
 
 
-def _check_rows(values: Array, target: str) -> None:
+def _check_rows(values: Numbers, target: str) -> None:
     """Refuse too few rows, huge numbers and a constant target, which is the last column."""
     rows = len(values)
     if rows < MIN_ROWS:
@@ -247,13 +232,13 @@ def _check_rows(values: Array, target: str) -> None:
         raise TableFault(f" holds a number of size {largest:g}. The limit is {_LARGEST:g}: scale its column.")
     if (values[:, -1] == values[0, -1]).all():
         raise TableFault(
-            f": the target {quoted(target)} is {values[0, -1]} in every row. "
+            f": the target {quote(target)} is {values[0, -1]} in every row. "
             "A target must vary: choose another column as the target."
         )
 
 
-def _varying(path: Path, x: Sequence[Column], names: Sequence[str], say: Say) -> list[int]:
-    """Return the inputs that vary, and not from row to row as names do; name the others."""
+def _keep_varying(path: Path, x: Sequence[Column], y: Numbers, names: Sequence[str], content: bytes, say: Say) -> Table:
+    """Return the table of the inputs that vary, and not from row to row as names do; name the others."""
     constant, kept, unique = [], [], []
     for at, column in enumerate(x):
         given = column[~_is_missing(column)]
@@ -265,9 +250,16 @@ def _varying(path: Path, x: Sequence[Column], names: Sequence[str], say: Say) ->
         else:
             kept.append(at)
     if constant:
-        say(f"{shown(path)}: inputs with one value in all rows are left out: {_listed(constant)}.")
+        say(f"{escape(path)}: inputs with one value in all rows are left out: {_list_names(constant)}.")
     if unique:
-        say(f"{shown(path)}: inputs with another text in every row are left out: {_listed(unique)}.")
+        say(f"{escape(path)}: inputs with another text in every row are left out: {_list_names(unique)}.")
     if not kept:
         raise TableFault(": no input column is left. At least one must vary: choose other inputs.")
-    return kept
+    return Table(
+        np.stack([x[at] for at in kept], axis=1),
+        np.ascontiguousarray(y),
+        tuple(names[at] for at in kept),
+        names[-1],
+        hashlib.sha256(content).hexdigest(),
+        tuple(place for place, at in enumerate(kept) if x[at].dtype == object),
+    )

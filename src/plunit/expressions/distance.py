@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.base.errors import quoted
+from plunit.base.errors import quote
 from plunit.base.ranges import as_positive
 from plunit.expressions.expression import Expression, finite_values
 from plunit.expressions.forms import halves, linear_enclosure
@@ -30,26 +30,26 @@ MOST_VARIABLES = 4
 """Maximum number of variables of a formula whose error is bounded."""
 
 PER_PIECE = 16  # parts of each piece of a curve, at first
-SAMPLES, PEAKS, STEPS, TRIES = 2**14, 64, 36, 8
+_SAMPLES, _PEAKS, _STEPS, _TRIES = 2**14, 64, 36, 8
 """Random points at the start, how many of the highest climb, in how many steps, and the random tries of a step."""
 
-BATCH, MOST = 4096, 2**22
+_BATCH, _MOST = 4096, 2**22
 """The number of boxes that are cut together, and the numbers of all boxes that are kept, at most."""
 
 DEEPEST, UNBOUNDED = 2.0**-64, 2**15
 """Sides are not cut below this part of the first box; the search ends when more boxes than that have no bound."""
 
-NEAR = 1e-9
+_NEAR = 1e-9
 """A function that moves by much of the error within this part of the box counts as one that jumps."""
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 256 * _EPS
 _TINY = float(np.finfo(np.float64).tiny)
 
-Lines = Callable[[Floats, Floats], tuple[Floats, Floats]]
+LineBounds = Callable[[Floats, Floats], tuple[Floats, Floats]]
 """y [n, 2] and a [n, 2, in] of boxes low, high [n, in]: y + a (x - m) above g and below, m = low / 2 + high / 2."""
 
-Progress = Callable[[float, str], object]
+SearchProgress = Callable[[float, str], object]
 """Called with the part that is done, from 0 to 1, and with what is known; if it returns true, the search ends."""
 
 
@@ -78,7 +78,7 @@ def sup_error(
     *,
     closeness: float = 1e-3,
     time_limit: float | None = 60.0,
-    progress: Progress | None = None,
+    progress: SearchProgress | None = None,
 ) -> SupError:
     """Return the largest |f(x) - g(x)| in a box: the largest one found, and a bound that none exceeds.
 
@@ -103,18 +103,20 @@ def sup_error(
     >>> found.value, found.bound < 1.001
     (1.0, True)
     """
-    search = comparison(expression, function, box, closeness=closeness)
-    search.run(time_limit, progress)
+    search = begin_search(expression, function, box, closeness=closeness)
+    search.refine(time_limit, progress)
     return search.outcome()
 
 
-def comparison(expression: Expression, function: Curve | Network, box: Any, *, closeness: float = 1e-3) -> Search:
+def begin_search(
+    expression: Expression, function: Curve | Network, box: Any, *, closeness: float = 1e-3
+) -> ErrorSearch:
     """Return the search of `sup_error` before its first step; its `outcome` says what it has found at any time."""
     as_positive("closeness", closeness, 0.001)
     names = expression.names
     if len(names) > MOST_VARIABLES:
         raise ValueError(
-            f"the largest error is bounded for {MOST_VARIABLES} variables at most, and {quoted(expression.text)} has "
+            f"the largest error is bounded for {MOST_VARIABLES} variables at most, and {quote(expression.text)} has "
             f"{len(names)}"
         )
     if isinstance(function, Curve):
@@ -124,7 +126,7 @@ def comparison(expression: Expression, function: Curve | Network, box: Any, *, c
         inputs, outputs = function.inputs, function.outputs
     if names and len(names) != inputs:
         raise ValueError(
-            f"{quoted(expression.text)} has the variables {', '.join(names)}, and the other function has "
+            f"{quote(expression.text)} has the variables {', '.join(names)}, and the other function has "
             f"{inputs} input{'s' * (inputs > 1)}; both need the same number"
         )
     if outputs != 1:
@@ -134,10 +136,10 @@ def comparison(expression: Expression, function: Curve | Network, box: Any, *, c
     sides = box_array(function, box)
     check_size(function, np.abs(sides).max(axis=1))
     ends = sides[:, 0][None], sides[:, 1][None]
-    return Search(expression, lambda x: function(x)[:, 0], LinearBounds(function), sides, ends, closeness)
+    return ErrorSearch(expression, lambda x: function(x)[:, 0], LinearBounds(function), sides, ends, closeness)
 
 
-def _of_curve(expression: Expression, curve: Curve, box: Any, closeness: float) -> Search:
+def _of_curve(expression: Expression, curve: Curve, box: Any, closeness: float) -> ErrorSearch:
     sides = box_array(network([([[1.0]], [0.0])]), box)
     low, high = sides[0].tolist()
     if not curve.low <= low < high <= curve.high:
@@ -146,11 +148,11 @@ def _of_curve(expression: Expression, curve: Curve, box: Any, closeness: float) 
     parts = ends[:-1, None] + np.diff(ends)[:, None] * (np.arange(PER_PIECE) / PER_PIECE)
     cuts = np.unique(np.append(parts, high))[:, None]
     lines = partial(_curve_lines, curve)
-    return Search(expression, lambda x: curve(x[:, 0])[:, 0], lines, sides, (cuts[:-1], cuts[1:]), closeness)
+    return ErrorSearch(expression, lambda x: curve(x[:, 0])[:, 0], lines, sides, (cuts[:-1], cuts[1:]), closeness)
 
 
 def _curve_lines(curve: Curve, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the line through the values at both ends of a piece, on parts of pieces, as `Lines`."""
+    """Return the line through the values at both ends of a piece, on parts of pieces, as `LineBounds`."""
     low, high = low[:, 0], high[:, 0]
     middle = low / 2 + high / 2
     piece = np.searchsorted(curve.knots[1:-1], middle, side="right")
@@ -167,7 +169,7 @@ def _curve_lines(curve: Curve, low: Floats, high: Floats) -> tuple[Floats, Float
     return y, np.repeat(steep[:, None, None], 2, axis=1)
 
 
-class Search:
+class ErrorSearch:
     """What is known of sup |f - g| so far: `value` at `x`, and the bound of all boxes that are left.
 
     Args:
@@ -183,7 +185,7 @@ class Search:
         self,
         expression: Expression,
         values: Callable[[Floats], Floats],
-        lines: Lines,
+        lines: LineBounds,
         box: Floats,
         cells: tuple[Floats, Floats],
         closeness: float,
@@ -192,7 +194,9 @@ class Search:
         self.parts, self.note = len(cells[0]), ""
         self.low, self.high = cells
         self.x, self.value = self._first_peak(np.concatenate([*cells, (cells[0] + cells[1]) / 2]))
-        self.top = np.concatenate([self.bounds(*(end[part] for end in cells))[0] for part in blocks(self.parts, BATCH)])
+        self.top = np.concatenate(
+            [self.bounds(*(end[part] for end in cells))[0] for part in blocks(self.parts, _BATCH)]
+        )
         self.closed = 0.0
         finite = self.top[np.isfinite(self.top)].max(initial=0.0)
         self.size = float(np.abs(values(np.concatenate(cells))).max() + max(self.value, finite))
@@ -225,21 +229,21 @@ class Search:
         """No |f - g| exceeds it; infinite if nothing is known."""
         return float(max(self.closed, self.top.max(initial=0.0), self.value))
 
-    def run(self, time_limit: float | None, progress: Progress | None) -> None:
+    def refine(self, time_limit: float | None, progress: SearchProgress | None) -> None:
         """Cut boxes until the bound is close, or the time is over; `note` says why it is not close."""
         start = time.monotonic()
         while not self.note and self._drop():
             passed = time.monotonic() - start
             if time_limit is not None and passed > time_limit:
                 self.note = f"the search for a closer bound ended after {time_limit:g} s"
-            elif progress is not None and progress(min(1.0, passed / (time_limit or np.inf)), self._told()):
+            elif progress is not None and progress(min(1.0, passed / (time_limit or np.inf)), self._summary()):
                 self.note = "the search for a closer bound was stopped"
-            elif 2 * self.low.size > MOST:
+            elif 2 * self.low.size > _MOST:
                 self.note = f"the search for a closer bound ended with {len(self.low):,} boxes left"
             else:
-                self._cut()
+                self._split_boxes()
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return f"error {self.value:.3g}, at most {self.bound:.3g}, {len(self.low):,} boxes left"
 
     def _drop(self) -> bool:
@@ -267,10 +271,10 @@ class Search:
         ends, middle = self.box, low / 2 + high / 2
         return np.where((low < middle) & (middle < high), (high - low) / (ends[:, 1] - ends[:, 0]), 0.0)
 
-    def _cut(self) -> None:
+    def _split_boxes(self) -> None:
         """Cut the boxes with the largest bounds in two, across their longest sides."""
-        order = np.argpartition(-self.top, BATCH) if len(self.top) > BATCH else np.arange(len(self.top))
-        chosen, rest = order[:BATCH], order[BATCH:]
+        order = np.argpartition(-self.top, _BATCH) if len(self.top) > _BATCH else np.arange(len(self.top))
+        chosen, rest = order[:_BATCH], order[_BATCH:]
         low, high, rows = self.low[chosen], self.high[chosen], np.arange(len(chosen))
         axis = self._sides(low, high).argmax(axis=1)
         cut = low[rows, axis] / 2 + high[rows, axis] / 2
@@ -279,7 +283,7 @@ class Search:
         low, high = np.concatenate([low, right_low]), np.concatenate([left_high, high])
         top, corner = self.bounds(low, high)
         top = np.minimum(top, np.tile(self.top[chosen], 2))
-        some = np.argsort(-top, kind="stable")[: BATCH // 16]
+        some = np.argsort(-top, kind="stable")[: _BATCH // 16]
         self._look(np.concatenate([corner[some], low[some] / 2 + high[some] / 2]))
         self.parts += len(low)
         kept = ((self.low, low), (self.high, high), (self.top, top))
@@ -300,7 +304,7 @@ class Search:
         """Return what the search has found."""
         f, x, note = self.expression, self.x, self.note
         if not note and f.names:  # within a billionth of the box around the largest error
-            near = NEAR * (self.box[:, 1] - self.box[:, 0])
+            near = _NEAR * (self.box[:, 1] - self.box[:, 0])
             values = enclosure(f.steps, *(np.clip(x + step, *self.box.T)[:, None] for step in (-near, near)))
             jump = float(values.high[0] - values.low[0])
             if jump > 0.1 * self.value > 1e-6 * jump:
@@ -311,21 +315,21 @@ class Search:
     def _rounding(self) -> float:
         """Return by how much bounds on tiny boxes exceed the errors there: closer than that no bound can be."""
         low, high = self.box.T
-        x = np.random.default_rng(1).uniform(low, high, (PEAKS, len(low)))
+        x = np.random.default_rng(1).uniform(low, high, (_PEAKS, len(low)))
         over = self.bounds(x, np.minimum(x + 2.0**-44 * (high - low), high))[0] - self.errors(x)
         return 2 * float(over[np.isfinite(over)].max(initial=0.0))
 
     def _first_peak(self, x: Floats) -> tuple[Floats, float]:
         """Return x and the error there: the best of these and of random points, which climb by ever smaller steps."""
         rng, (low, high) = np.random.default_rng(0), self.box.T
-        x = np.concatenate([x, rng.uniform(low, high, (SAMPLES, len(low)))])
+        x = np.concatenate([x, rng.uniform(low, high, (_SAMPLES, len(low)))])
         found = self.errors(x)
-        top = np.argsort(-found, kind="stable")[:PEAKS]
+        top = np.argsort(-found, kind="stable")[:_PEAKS]
         x, found, rows = x[top], found[top], np.arange(len(top))
-        for step in np.geomspace(1e-2, 1e-9, STEPS):
-            away = step * (high - low) * rng.standard_normal((len(x), TRIES, len(low)))
+        for step in np.geomspace(1e-2, 1e-9, _STEPS):
+            away = step * (high - low) * rng.standard_normal((len(x), _TRIES, len(low)))
             tried = np.clip(x[:, None] + away, low, high)
-            values = self.errors(tried.reshape(-1, len(low))).reshape(len(x), TRIES)
+            values = self.errors(tried.reshape(-1, len(low))).reshape(len(x), _TRIES)
             best = values.argmax(axis=1)
             better = values[rows, best] > found
             x = np.where(better[:, None], tried[rows, best], x)

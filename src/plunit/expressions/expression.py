@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.base.errors import quoted
+from plunit.base.errors import quote
 from plunit.pieces.arrays import Floats, blocks
 
-CHUNK = 2**14
+_CHUNK = 2**14
 """Points computed at a time: a text of 10,000 characters may need hundreds of arrays at once."""
 
 
@@ -74,7 +74,9 @@ class Step(NamedTuple):
     value: float | int | Function
 
 
-def run(steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], Any], apply: Callable[..., Any]) -> Any:
+def run_steps(
+    steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], Any], apply: Callable[..., Any]
+) -> Any:
     """Run the stack machine on values of any kind, made by number(value) and apply(name, function, arguments)."""
     stack: list[Any] = []
     with np.errstate(all="ignore"):
@@ -113,7 +115,7 @@ class Expression:
         """f: arrays [...], one for each name -> [...]."""
         if self.names and len(inputs) != len(self.names):
             wanted = f"{len(self.names)} ({', '.join(self.names)})"
-            raise TypeError(f"{quoted(self.text)} needs one array for each variable, {wanted}, got {len(inputs)}")
+            raise TypeError(f"{quote(self.text)} needs one array for each variable, {wanted}, got {len(inputs)}")
         given = [np.asarray(item) for item in inputs]
         if wrong := [array.dtype for array in given if array.dtype.kind not in "biuf"]:
             raise TypeError(f"variables must be real numbers, got an array of {wrong[0]}")
@@ -121,9 +123,9 @@ class Expression:
         shape = arrays[0].shape if arrays else ()
         flat = [array.reshape(-1) for array in arrays]
         result = np.empty(shape).reshape(-1)
-        for part in blocks(result.size, CHUNK):
+        for part in blocks(result.size, _CHUNK):
             values = [array[part] for array in flat]
-            result[part] = run(self.steps, values, float, lambda _, function, given: function.compute(*given))
+            result[part] = run_steps(self.steps, values, float, lambda _, function, given: function.compute(*given))
         return result.reshape(shape)
 
 
@@ -138,6 +140,6 @@ def finite_values(expression: Expression, *inputs: Any) -> Floats:
     place = ", ".join(f"{name} = {array[first]!s}" for name, array in zip(expression.names, arrays, strict=False))
     found = "too large or infinite" if np.isinf(values[first]) else "undefined or no real number"
     raise ValueError(
-        f"{quoted(expression.text)} is {found} at {place or 'every place'}; choose a domain on which it is finite, or "
+        f"{quote(expression.text)} is {found} at {place or 'every place'}; choose a domain on which it is finite, or "
         "name another value there with where(condition, a, b)"
     )

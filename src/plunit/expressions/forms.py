@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from plunit.expressions.expression import Function, Step, run
+from plunit.expressions.expression import Function, Step, run_steps
 from plunit.expressions.intervals import (
     IMAGES,
     Interval,
     Truth,
-    apart,
+    avoids_jump,
     between,
     choose,
-    constant,
+    interval_of,
     loosely,
     power,
     turns,
@@ -72,9 +72,9 @@ def linear_enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Form:
         inputs.append(Form(middle[axis], slopes, np.zeros(n), interval))
 
     def number(value: Any) -> Form:
-        return Form(np.full(n, float(value)), np.zeros((axes, n)), np.zeros(n), constant(value, inputs[0].values))
+        return Form(np.full(n, float(value)), np.zeros((axes, n)), np.zeros(n), interval_of(value, inputs[0].values))
 
-    found: Form = run(steps, inputs, number, _apply)
+    found: Form = run_steps(steps, inputs, number, _apply)
     return found
 
 
@@ -118,7 +118,7 @@ def _pick(first: Bools, a: Form, b: Form) -> Form:
     return Form(centre, slopes, error, choose(first, a.values, b.values))
 
 
-def _scaled(image: Interval, factor: Any, u: Form, plus: Any = 0.0, error: Any = 0.0) -> Form:
+def _scale(image: Interval, factor: Any, u: Form, plus: Any = 0.0, error: Any = 0.0) -> Form:
     """Return factor u + plus +- error."""
     size = np.abs(factor) * (np.abs(u.centre) + u.error) + np.abs(plus) + error
     return _closer(image, factor * u.centre + plus, factor * u.slopes, np.abs(factor) * u.error + error, size)
@@ -146,15 +146,15 @@ def _product(image: Interval, a: Form, b: Form) -> Form:
 
 def _quotient(image: Interval, a: Form, b: Form) -> Form:
     image_of_inverse = b.values.reciprocal()
-    inverse = _expanded(b, image_of_inverse, Interval.reciprocal, lambda x, y: -y.square(), lambda x, y: _cube(y) * 2.0)
+    inverse = _expand(b, image_of_inverse, Interval.reciprocal, lambda x, y: -y.square(), lambda x, y: _cube(y) * 2.0)
     return _product(image, a, inverse)
 
 
 def _smooth(name: str, u: Form, image: Interval) -> Form:
-    return _expanded(u, image, IMAGES[name], *DERIVATIVES[name])
+    return _expand(u, image, IMAGES[name], *DERIVATIVES[name])
 
 
-def _expanded(
+def _expand(
     u: Form, image: Interval, rule: Callable[[Interval], Interval], derivative: Derivative, second: Derivative
 ) -> Form:
     """Return phi(u) from phi, phi'(x, y) and phi''(x, y), y = phi(x)."""
@@ -178,7 +178,7 @@ def _absolute(image: Interval, u: Form) -> Form:
     across = (low < 0) & (high > 0)
     slope = np.where(across, (high + low) / np.where(across, high - low, 1.0), np.where(low >= 0, 1.0, -1.0))
     gap = np.where(across, np.maximum(high * (1 - slope), -low * (1 + slope)) * _UP, 0.0)
-    return _scaled(image, slope, u, gap / 2, gap / 2)
+    return _scale(image, slope, u, gap / 2, gap / 2)
 
 
 def _larger(image: Interval, a: Form, b: Form, sign: float = 1.0) -> Form:
@@ -187,7 +187,7 @@ def _larger(image: Interval, a: Form, b: Form, sign: float = 1.0) -> Form:
     away = _absolute(apart_.values.absolute(), apart_)
     total = _sum(a.values + b.values, a, b)
     double = _sum(total.values + away.values if sign > 0 else total.values - away.values, total, away, sign)
-    return _scaled(image, 0.5, double)
+    return _scale(image, 0.5, double)
 
 
 def _clip(image: Interval, x: Form, low: Form, high: Form) -> Form:
@@ -200,7 +200,7 @@ def _where(image: Interval, truth: Truth, a: Form, b: Form) -> Form:
     gap = _difference(a, b)
     total = _sum(a.values + b.values, a, b)
     half = np.maximum(np.abs(gap.values.low), np.abs(gap.values.high)) / 2 * _UP
-    either = _scaled(image, 0.5, total, 0.0, half)
+    either = _scale(image, 0.5, total, 0.0, half)
     return _pick(truth.true & ~truth.false, a, _pick(truth.false & ~truth.true, b, either))
 
 
@@ -214,7 +214,7 @@ def _power(image: Interval, a: Form, b: Form) -> Form:
         exact = between(lower, lower)
         return choose((lower + count == exponent.low) & (np.abs(lower) < 2.0**52), exact, exponent - count)
 
-    found = _expanded(
+    found = _expand(
         a,
         image,
         lambda x: power(x, exponent),
@@ -242,8 +242,8 @@ def _arctan2(image: Interval, y: Form, x: Form) -> Form:
     ratio = _quotient(over.values / under.values, over, under)
     angle = _smooth("arctan", ratio, IMAGES["arctan"](ratio.values))
     turn = np.where(right, 0.0, np.where(y.values.low > 0, np.pi / 2, -np.pi / 2))
-    found = _scaled(image, np.where(right, 1.0, -1.0), angle, turn, 2 * _EPS)
-    return _pick(apart(y.values, x.values), found, _flat(image, y.slopes))
+    found = _scale(image, np.where(right, 1.0, -1.0), angle, turn, 2 * _EPS)
+    return _pick(avoids_jump(y.values, x.values), found, _flat(image, y.slopes))
 
 
 def _mod(image: Interval, a: Form, b: Form) -> Form:
@@ -283,7 +283,7 @@ def _cube(x: Interval) -> Interval:
 
 def _natural_log(number: float, like: Interval) -> Interval:
     """Return log(number) with its rounding."""
-    ends = constant(np.log(number), like).low
+    ends = interval_of(np.log(number), like).low
     return loosely(ends, ends)
 
 
@@ -330,8 +330,8 @@ DERIVATIVES: dict[str, tuple[Derivative, Derivative]] = {
     "sin": (lambda x, y: _cosine(x), lambda x, y: -y),
     "sinh": (lambda x, y: _cosh(x), lambda x, y: y),
     "sqrt": (lambda x, y: 1.0 / (y + y), lambda x, y: -0.25 / _cube(y)),
-    "square": (lambda x, y: x + x, lambda x, y: constant(2.0, x)),
+    "square": (lambda x, y: x + x, lambda x, y: interval_of(2.0, x)),
     "tan": (lambda x, y: _beyond(y), lambda x, y: 2.0 * y * _beyond(y)),
-    "tanh": (lambda x, y: _below(y).cut(0.0, 1.0), lambda x, y: -2.0 * y * _below(y).cut(0.0, 1.0)),
+    "tanh": (lambda x, y: _below(y).clip(0.0, 1.0), lambda x, y: -2.0 * y * _below(y).clip(0.0, 1.0)),
 }
 """phi' and phi'' of every smooth function."""

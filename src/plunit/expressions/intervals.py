@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.expressions.expression import Step, run
+from plunit.expressions.expression import Step, run_steps
 from plunit.pieces.arrays import Bools, Floats
 
-LARGEST = float(np.finfo(np.float64).max)
+_LARGEST = float(np.finfo(np.float64).max)
 _SLACK = 8 * float(np.finfo(np.float64).eps)
 _TINY = 8 * float(np.finfo(np.float64).smallest_subnormal)
 _FAR = 2.0**40  # beyond that the place of a number between the extremes of a sine is not computed
@@ -41,11 +41,11 @@ class Interval:
 
     def __add__(self, other: Interval | float) -> Interval:
         other = self._alike(other)
-        return outward(self.low + other.low, self.high + other.high, self, other)
+        return widen(self.low + other.low, self.high + other.high, self, other)
 
     def __sub__(self, other: Interval | float) -> Interval:
         other = self._alike(other)
-        return outward(self.low - other.high, self.high - other.low, self, other)
+        return widen(self.low - other.high, self.high - other.low, self, other)
 
     def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low, self.partial)
@@ -54,7 +54,7 @@ class Interval:
         other = self._alike(other)
         ends = [_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         nothing = np.where(np.isnan(self.low) | np.isnan(other.low), np.nan, 0.0)
-        return outward(np.min(ends, axis=0) + nothing, np.max(ends, axis=0) + nothing, self, other)
+        return widen(np.min(ends, axis=0) + nothing, np.max(ends, axis=0) + nothing, self, other)
 
     def __truediv__(self, other: Interval) -> Interval:
         return self * other.reciprocal()
@@ -68,19 +68,19 @@ class Interval:
     __radd__, __rmul__ = __add__, __mul__
 
     def _alike(self, other: Interval | float) -> Interval:
-        return other if isinstance(other, Interval) else constant(other, self)
+        return other if isinstance(other, Interval) else interval_of(other, self)
 
     def reciprocal(self) -> Interval:
         """1 / [a, b]; without a bound on the side of 0."""
         inside = (self.low < 0) & (self.high > 0) | (self.low == 0) & (self.high == 0)
         low = np.where(inside | (self.high == 0), -np.inf, 1 / self.high)
         high = np.where(inside | (self.low == 0), np.inf, 1 / self.low)
-        return outward(low, high, self)
+        return widen(low, high, self)
 
     def square(self) -> Interval:
         """The squares of the numbers."""
         size = self.absolute()
-        return _at_least(0.0, outward(size.low * size.low, size.high * size.high, self))
+        return _at_least(0.0, widen(size.low * size.low, size.high * size.high, self))
 
     def absolute(self) -> Interval:
         """The absolute values of the numbers."""
@@ -95,7 +95,7 @@ class Interval:
         nothing = np.where(ends[0] <= ends[1], 0.0, np.nan)
         return Interval(ends[0] + nothing, ends[1] + nothing, self.partial | outside)
 
-    def cut(self, low: float, high: float) -> Interval:
+    def clip(self, low: float, high: float) -> Interval:
         """The same numbers, where it is known that all lie between two."""
         return Interval(np.clip(self.low, low, high), np.clip(self.high, low, high), self.partial)
 
@@ -107,8 +107,8 @@ class Interval:
 def enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Interval:
     """Return intervals [n] that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
     inputs = [between(*ends) for ends in zip(low, high, strict=True)]
-    found: Interval = run(
-        steps, inputs, lambda value: constant(value, inputs[0]), lambda name, _, values: IMAGES[name](*values)
+    found: Interval = run_steps(
+        steps, inputs, lambda value: interval_of(value, inputs[0]), lambda name, _, values: IMAGES[name](*values)
     )
     return found
 
@@ -118,7 +118,7 @@ def between(low: Floats, high: Floats) -> Interval:
     return Interval(low, high, np.zeros(low.shape, dtype=bool))
 
 
-def constant(value: Any, like: Interval) -> Interval:
+def interval_of(value: Any, like: Interval) -> Interval:
     """Return one number, as an interval for each of those of another."""
     return between(*[np.full_like(like.low, value)] * 2)
 
@@ -133,14 +133,14 @@ def choose(first: Bools, a: Interval, b: Interval) -> Interval:
     return Interval(*(np.where(first, getattr(a, name), getattr(b, name)) for name in ("low", "high", "partial")))
 
 
-def outward(low: Floats, high: Floats, *given: Interval) -> Interval:
+def widen(low: Floats, high: Floats, *given: Interval) -> Interval:
     """Return the interval with ends one number further out: those of an operation that rounds to the nearest."""
     return exactly(np.nextafter(low, -np.inf), np.nextafter(high, np.inf), *given)
 
 
 def loosely(low: Floats, high: Floats, *given: Interval) -> Interval:
     """Return the interval with ends 8 units in the last place further out: those of a library function."""
-    low, high = np.minimum(low, LARGEST), np.maximum(high, -LARGEST)
+    low, high = np.minimum(low, _LARGEST), np.maximum(high, -_LARGEST)
     return exactly(low - (_SLACK * np.abs(low) + _TINY), high + (_SLACK * np.abs(high) + _TINY), *given)
 
 
@@ -196,7 +196,7 @@ def power(a: Interval, b: Interval) -> Interval:
     mixed = Interval(-size.high, size.high, np.ones(a.low.shape, dtype=bool))
     found = choose(integer & (np.mod(b.low, 2) == 1), odd, choose((a.low < 0) & ~fixed, mixed, size))
     # NaN ** 0 and 1 ** NaN are 1 for NumPy
-    return choose(a.partial | b.partial, hull(found, constant(1.0, a)), found)
+    return choose(a.partial | b.partial, hull(found, interval_of(1.0, a)), found)
 
 
 def _corners(f: Callable[..., Any], a: Interval, b: Interval) -> Interval:
@@ -226,7 +226,7 @@ def _wave(f: Callable[..., Any], top: float) -> Callable[[Interval], Interval]:
         found = loosely(np.minimum(*ends), np.maximum(*ends), x)
         high = np.where(_meets(x, 2 * np.pi, top), 1.0, found.high)
         low = np.where(_meets(x, 2 * np.pi, top + 0.5), -1.0, found.low)
-        return Interval(low, high, found.partial).cut(-1.0, 1.0)
+        return Interval(low, high, found.partial).clip(-1.0, 1.0)
 
     return image
 
@@ -250,7 +250,7 @@ def turns(a: Interval, b: Interval) -> tuple[Bools, Interval]:
     quotient = a / b
     count = np.floor(quotient.low)
     once = (count == np.floor(quotient.high)) & np.isfinite(count)
-    return once, constant(np.where(once, count, 0.0), a)
+    return once, interval_of(np.where(once, count, 0.0), a)
 
 
 def _mod(a: Interval, b: Interval) -> Interval:
@@ -260,20 +260,20 @@ def _mod(a: Interval, b: Interval) -> Interval:
     return _with_pole((b.low <= 0) & (b.high >= 0), choose(once, a - count * b, among))
 
 
-def apart(y: Interval, x: Interval) -> Bools:
+def avoids_jump(y: Interval, x: Interval) -> Bools:
     """Return which boxes keep apart from the jump of arctan2(y, x): y = 0, x <= 0."""
     return np.asarray((y.low > 0) | (y.high < 0) | (x.low > 0))
 
 
 def _arctan2(y: Interval, x: Interval) -> Interval:
-    away = apart(y, x)
+    away = avoids_jump(y, x)
     half = np.nextafter(np.pi, 4.0)
     found = _corners(np.arctan2, y, x)
-    return Interval(np.where(away, found.low, -half), np.where(away, found.high, half), found.partial).cut(-half, half)
+    return Interval(np.where(away, found.low, -half), np.where(away, found.high, half), found.partial).clip(-half, half)
 
 
 def _heaviside(x: Interval, middle: Interval) -> Interval:
-    zero, one = constant(0.0, x), constant(1.0, x)
+    zero, one = interval_of(0.0, x), interval_of(1.0, x)
     rest = _select(_compare("==", x, zero), middle, one)
     found = _select(_compare("<", x, zero), zero, rest)
     return Interval(found.low, found.high, found.partial | x.partial)
@@ -304,7 +304,7 @@ IMAGES: dict[str, Callable[..., Any]] = {
     "exp2": _rising(np.exp2, floor=0.0),
     "expm1": _rising(np.expm1, floor=-1.0),
     "heaviside": _heaviside,
-    "hypot": lambda a, b: _corners(np.hypot, a.absolute(), b.absolute()).cut(0.0, np.inf),
+    "hypot": lambda a, b: _corners(np.hypot, a.absolute(), b.absolute()).clip(0.0, np.inf),
     "log1p": _rising(np.log1p, low=-1.0),
     "mod": _mod,
     "sin": _wave(np.sin, 0.25),

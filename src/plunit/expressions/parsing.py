@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from plunit.base.errors import quoted
+from plunit.base.errors import quote
 from plunit.expressions.expression import (
     CONSTANTS,
     FUNCTIONS,
@@ -35,13 +35,13 @@ from plunit.expressions.expression import (
 LENGTH = 10_000
 """The longest text, in characters."""
 
-DEPTH = 100
+_DEPTH = 100
 """The most parentheses that may be open at once."""
 
-STEPS = 2_000
+_STEPS = 2_000
 """The most numbers, variables, operators and calls."""
 
-WORD = re.compile(
+_WORD = re.compile(
     r"""(?P<space>[ \t\r\n]+)
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
       | (?P<call>[A-Za-z_][A-Za-z0-9_]*[ \t\r\n]*\()
@@ -94,7 +94,7 @@ class _Word(NamedTuple):
     typed: bool = True
 
     def __str__(self) -> str:
-        return "the end of the text" if self.kind == "end" else quoted(self.text if self.typed else "^")
+        return "the end of the text" if self.kind == "end" else quote(self.text if self.typed else "^")
 
 
 def parse(text: str) -> Expression:
@@ -115,14 +115,14 @@ def parse(text: str) -> Expression:
     """
     if not isinstance(text, str):
         raise TypeError(f"an expression must be a text, got {type(text).__name__}")
-    written, source, columns = _checked(text)
+    written, source, columns = _check(text)
     try:
         # in parentheses, so that an index into the source is a column of what was read
         tree = ast.parse(f"({source})", mode="eval").body
     except (RecursionError, MemoryError):
-        raise ExpressionError(1, f"{quoted(text)} is nested too deeply; use fewer signs and powers") from None
+        raise ExpressionError(1, f"{quote(text)} is nested too deeply; use fewer signs and powers") from None
     if isinstance(tree, ast.Compare):
-        raise ExpressionError(1, f"{quoted(text)} is a comparison, not a number; write where(condition, 1, 0)")
+        raise ExpressionError(1, f"{quote(text)} is a comparison, not a number; write where(condition, 1, 0)")
     nodes, todo = [], [tree]
     while todo:
         nodes.append(todo.pop())
@@ -135,7 +135,7 @@ def parse(text: str) -> Expression:
     return Expression(written, tuple(names), steps)
 
 
-def _checked(text: str) -> tuple[str, str, list[int]]:
+def _check(text: str) -> tuple[str, str, list[int]]:
     """Return the text as it is read, the same for Python's parser, and the column of each character and of the end.
 
     Values and operators take turns, parentheses match, and there are not too many of them. A * that people leave out
@@ -154,8 +154,8 @@ def _checked(text: str) -> tuple[str, str, list[int]]:
         if word.kind == "space":
             continue
         count += word.text not in ("(", ")", ",", "")
-        if count > STEPS:
-            raise ExpressionError(word.column, f"an expression may have {STEPS:,} numbers, variables and operators")
+        if count > _STEPS:
+            raise ExpressionError(word.column, f"an expression may have {_STEPS:,} numbers, variables and operators")
         if not value_next:
             value_next = _read_behind_value(word, opened)
         elif word.kind == "call" or word.text == "(":
@@ -181,16 +181,16 @@ def _words(text: str) -> Iterator[_Word]:
     if len(text) > LENGTH:
         raise ExpressionError(LENGTH + 1, f"the text has {len(text):,} characters, at most {LENGTH:,} can be read")
     if (equation := _EQUATION.match(text)) and (right := equation["right"].strip()):
-        problem = f"'=' cannot stand in an expression; write the right-hand side only: {quoted(right)}"
+        problem = f"'=' cannot stand in an expression; write the right-hand side only: {quote(right)}"
         raise ExpressionError(equation.start("sign") + 1, problem)
     # a name before a parenthesis is a factor if it is a variable elsewhere, or a constant
-    factors = {word[0] for word in WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
+    factors = {word[0] for word in _WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
     at = 0
     while at < len(text):
-        found = WORD.match(text, at)
+        found = _WORD.match(text, at)
         if found is None:
             remedy = _REMEDIES.get(text[at], "only numbers, ASCII names, + - * / ** ( ) , and < <= > >= == != can")
-            raise ExpressionError(at + 1, f"{quoted(text[at])} cannot stand in an expression; {remedy}")
+            raise ExpressionError(at + 1, f"{quote(text[at])} cannot stand in an expression; {remedy}")
         kind, word = str(found.lastgroup), found.group()
         if kind == "call" and (name := word[:-1].rstrip()) in factors and name not in NAMES:
             kind, word = "name", name
@@ -219,14 +219,14 @@ def _check_value(word: _Word) -> None:
 
 
 def _check_opening(word: _Word, depth: int) -> None:
-    if depth >= DEPTH:
-        raise ExpressionError(word.column, f"more than {DEPTH} parentheses are open; use fewer")
+    if depth >= _DEPTH:
+        raise ExpressionError(word.column, f"more than {_DEPTH} parentheses are open; use fewer")
     name = word.text[:-1].strip()
     if name and name not in NAMES:
         close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)
         others = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(NAMES)}"
         remedy = _REMEDIES.get(f"{name}(", others)
-        raise ExpressionError(word.column, f"there is no function {quoted(name)}; {remedy}")
+        raise ExpressionError(word.column, f"there is no function {quote(name)}; {remedy}")
 
 
 def _read_behind_value(word: _Word, opened: list[_Word]) -> bool:

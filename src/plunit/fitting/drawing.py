@@ -8,15 +8,15 @@ import numpy as np
 
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Problem
-from plunit.fitting.solving import Found
+from plunit.fitting.solving import FitResult
 from plunit.pieces.limits import many
 
-DOTS = 3000  # rows that are drawn, at most
+_DOTS = 3000  # rows that are drawn, at most
 CELLS = 1500  # polygons that are drawn as shapes; more are one picture
 _BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9730d", "#9a9a9a"
 
 
-def drawn(problem: Problem, found: Found) -> Any:
+def draw_fit(problem: Problem, found: FitResult) -> Any:
     """Return a matplotlib figure: the curve over one input, polygons or groups over two, predictions over more."""
     from matplotlib.figure import Figure
 
@@ -51,12 +51,12 @@ def _name_axis(axis: Any, problem: Problem, at: int) -> None:
 
 def _some(problem: Problem) -> Any:
     """Return the rows to draw: all, or random ones of many."""
-    if len(problem.y) <= DOTS:
+    if len(problem.y) <= _DOTS:
         return slice(None)
-    return np.random.default_rng(0).choice(len(problem.y), DOTS, replace=False)
+    return np.random.default_rng(0).choice(len(problem.y), _DOTS, replace=False)
 
 
-def _curve(axes: Any, problem: Problem, found: Found) -> None:
+def _curve(axes: Any, problem: Problem, found: FitResult) -> None:
     known, (upper, lower) = problem.expression is not None, axes
     x, y = problem.x[_some(problem), 0], problem.y[_some(problem)]
     order = np.argsort(x)
@@ -80,7 +80,7 @@ def _curve(axes: Any, problem: Problem, found: Found) -> None:
     lower.axhline(0, color=_GREY, linewidth=0.8)
 
 
-def _plane(axes: Any, problem: Problem, found: Found) -> None:
+def _plane(axes: Any, problem: Problem, found: FitResult) -> None:
     if found.model.activation not in PIECEWISE:
         return
     from plunit.pieces import draw_polygons
@@ -100,7 +100,7 @@ def _plane(axes: Any, problem: Problem, found: Found) -> None:
     axes.set_title(f"{len(polygons)} polygons, coloured by slope", fontsize=10)
 
 
-def _groups(axes: Any, problem: Problem, found: Found, flag: int) -> None:
+def _groups(axes: Any, problem: Problem, found: FitResult, flag: int) -> None:
     """Draw the rows and the network over the other of two inputs, for both values of an indicator."""
     x, y, other = problem.x[_some(problem)], problem.y[_some(problem)], 1 - flag
     for value, word, colour in ((0, "no", _BLUE), (1, "yes", _ORANGE)):
@@ -116,7 +116,7 @@ def _groups(axes: Any, problem: Problem, found: Found, flag: int) -> None:
     axes.legend(frameon=False)
 
 
-def _dots(axes: Any, problem: Problem, found: Found) -> None:
+def _dots(axes: Any, problem: Problem, found: FitResult) -> None:
     x, y = problem.x[_some(problem)], problem.y[_some(problem)]
     ends = float(problem.y.min()), float(problem.y.max())
     axes.plot(ends, ends, color=_GREY, linewidth=1)

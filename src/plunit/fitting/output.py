@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import errno
 import io
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 import plunit
-from plunit.base.errors import UserError, describe_missing, is_installed, shown
-from plunit.base.files import ending, resolve, save_new, save_whole
+from plunit.base.errors import UserError, describe_missing, escape, is_installed
+from plunit.base.files import ending, resolve, save_whole
 from plunit.ensemble.mlp import PIECEWISE
-from plunit.fitting.drawing import drawn
+from plunit.fitting.drawing import draw_fit
 from plunit.fitting.problems import Problem, root_mean_square
-from plunit.fitting.solving import SAMPLES, FitSettings, Found, Reduced
+from plunit.fitting.solving import RANDOM_POINTS, FitResult, FitSettings, Reduced
 from plunit.pieces import Curve
 from plunit.pieces.limits import many
 from plunit.pieces.rounding import rounded_up
@@ -27,14 +29,14 @@ if TYPE_CHECKING:
     from plunit.expressions import SupError
     from plunit.sklearn import PLURegressor
 
-WINNERS, ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
+_WINNERS, _ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
 PLOTS = (".png", ".svg", ".pdf")
 
 
-def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
+def summarize(problem: Problem, settings: FitSettings, found: FitResult) -> list[str]:
     """Return lines that say what was found."""
     is_table, averaged = problem.expression is None, found.model.theta_.shape[1]
-    columns = problem.columns or problem.inputs
+    columns = problem.inputs if problem.table is None else tuple(map(escape, problem.table.inputs))
     names = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
     head = f"{problem.target} = f({names})" if is_table else problem.title
     kind = "the best network" if averaged == 1 else f"the mean of the {averaged} best networks"
@@ -45,13 +47,13 @@ def told(problem: Problem, settings: FitSettings, found: Found) -> list[str]:
         *problem.notes,
         *_errors(problem, found),
         *_pieces(settings, found),
-        *_tried(found),
+        *_attempts(found),
         _validation(found.model),
     ]
     return [*lines, "stopped before the end: this is the best so far"] if found.stopped else lines
 
 
-def _errors(problem: Problem, found: Found) -> list[str]:
+def _errors(problem: Problem, found: FitResult) -> list[str]:
     size = root_mean_square(problem.y - np.mean(problem.y))
     lines = [f"root mean square error {found.rmse:.4g}, {_share(found.rmse, size)} of the standard deviation"]
     if found.tests:
@@ -88,7 +90,7 @@ def _error(value: float, bound: float | None, note: str, place: str = "", *, sam
     if bound is not None:
         at = f" at {place}" if place else ""
         return f"found {value:.4g}{at}; proved: at most {up(bound)}{because}"
-    return f"found {value:.4g} on {f'{SAMPLES:,} random' if sampled else 'the'} points; no bound{because}"
+    return f"found {value:.4g} on {f'{RANDOM_POINTS:,} random' if sampled else 'the'} points; no bound{because}"
 
 
 def _largest(problem: Problem, found: SupError) -> str:
@@ -97,7 +99,7 @@ def _largest(problem: Problem, found: SupError) -> str:
     return _error(found.value, found.bound, found.note, place, sampled=not found.x)
 
 
-def _tried(found: Found) -> list[str]:
+def _attempts(found: FitResult) -> list[str]:
     """Return whether an error that was asked for is proved, and the bounds of the networks that were tried for it."""
     if not (found.tried or found.missed):
         return []
@@ -115,10 +117,10 @@ def _tried(found: Found) -> list[str]:
     ]
 
 
-def _pieces(settings: FitSettings, found: Found) -> list[str]:
-    if found.reduced is None and not found.missing:
+def _pieces(settings: FitSettings, found: FitResult) -> list[str]:
+    if found.curve is None:
         return []
-    first = f"the network has {many(found.model.curve_.pieces, 'straight piece')}"
+    first = f"the network has {many(found.curve.pieces, 'straight piece')}"
     if found.reduced is None:
         return [first, found.missing]
     few, most = found.reduced, settings.pieces
@@ -142,23 +144,23 @@ def _validation(model: PLURegressor) -> str:
         mean = f"mean {model.best_loss_:.3g} over {folds}"
         return f"validation error of the {averaged} chosen starts {unit}: {mean}; {middle} of all starts"
     best = [f"{loss:.3g} (no. {start})" for start, loss in zip(table["start"], losses, strict=True)]
-    return f"validation error of the best starts {unit}: {', '.join(best[:WINNERS])}; {middle}"
+    return f"validation error of the best starts {unit}: {', '.join(best[:_WINNERS])}; {middle}"
 
 
 def _share(error: float, size: float) -> str:
     return f"{100 * error / size:.3g} %" if size > 0 and math.isfinite(error) else "no share"
 
 
-def formula(curve: Curve, name: str) -> list[tuple[str, str, str]]:
+def list_pieces(curve: Curve, name: str) -> list[tuple[str, str, str]]:
     """Return the pieces of a curve as rows (from, to, line), at most 40."""
     knots, values, slopes = (part.tolist() for part in (curve.knots, curve.values[:, 0], curve.slopes[:, 0]))
     return [
-        (f"{a:.6g}", f"{b:.6g}", f"{y:.6g} {_signed(slope)} ({name} {_signed(-a)})")
+        (f"{a:.6g}", f"{b:.6g}", f"{y:.6g} {_with_sign(slope)} ({name} {_with_sign(-a)})")
         for a, b, y, slope in zip(knots, knots[1:], values, slopes, strict=False)
-    ][:ROWS]
+    ][:_ROWS]
 
 
-def _signed(value: float) -> str:
+def _with_sign(value: float) -> str:
     return f"{'-' if value < 0 else '+'} {abs(value):.6g}"
 
 
@@ -177,17 +179,17 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
     It would replace another one of them or the table, its ending or its folder is wrong, the model does not fit into
     it, or a package is missing.
     """
-    taken = {resolve(source)}
+    taken = {resolve(source)} if problem.expression is None else set[Path]()
     for path in filter(None, [files.page, files.plot, *files.models]):
         if not path.parent.is_dir():
-            raise UserError(f"{shown(path)}: there is no folder {shown(path.parent)}; make it first")
+            raise UserError(f"{escape(path)}: there is no folder {escape(path.parent)}; make it first")
         if path.is_dir():
-            raise UserError(f"{shown(path)} is a folder; name a file")
+            raise UserError(f"{escape(path)} is a folder; name a file")
         if resolve(path) in taken:
-            raise UserError(f"{shown(path)} is named twice, or is the table itself; name another file")
+            raise UserError(f"{escape(path)} is named twice, or is the table itself; name another file")
         taken.add(resolve(path))
     if files.plot is not None and ending(files.plot) not in PLOTS:
-        raise UserError(f"{shown(files.plot)} must end in one of {' '.join(PLOTS)}")
+        raise UserError(f"{escape(files.plot)} must end in one of {' '.join(PLOTS)}")
     for path in files.models:
         _check_model(path, problem, activation)
     needed = ["matplotlib", "jinja2", *(["onnx"] if ".onnx" in map(ending, files.models) else [])]
@@ -199,7 +201,7 @@ def _check_model(path: Path, problem: Problem, activation: str) -> None:
     from plunit.pieces.formats.exporter import EXPORTERS
 
     if ending(path) not in EXPORTERS:
-        raise UserError(f"{shown(path)} must end in one of {' '.join(EXPORTERS)}")
+        raise UserError(f"{escape(path)} must end in one of {' '.join(EXPORTERS)}")
     if activation not in PIECEWISE:
         raise UserError(
             f"a file of the model needs a piecewise-linear activation: {', '.join(PIECEWISE)}; got {activation}"
@@ -208,33 +210,43 @@ def _check_model(path: Path, problem: Problem, activation: str) -> None:
         listed = ", ".join(problem.inputs[:8]) + (", ..." if count > 8 else "")
         is_flagged = problem.inputs[1:] == (f"{problem.inputs[0]} is missing",)
         raise UserError(
-            f"{shown(path)}: the number of inputs is {count} ({listed}), and {path.suffix} takes 1; .h, .onnx and "
+            f"{escape(path)}: the number of inputs is {count} ({listed}), and {path.suffix} takes 1; .h, .onnx and "
             f".json take any number{'; or drop rows with missing values' * is_flagged}"
         )
 
 
 def write_files(
-    files: OutputFiles, problem: Problem, found: Found, lines: Sequence[str], command: str
+    files: OutputFiles, problem: Problem, found: FitResult, lines: Sequence[str], command: str
 ) -> Iterator[str]:
     """Write the models, the picture and the page with these lines; yield a line for each file that is there."""
     from plunit.pieces.formats.exporter import call_note
 
     for path in files.models:
-        yield f"saved {shown(path)}, {_save_model(path, problem, found, few=files.few)}{call_note(path)}"
-    figure = drawn(problem, found)
+        yield f"saved {escape(path)}, {_save_model(path, problem, found, few=files.few)}{call_note(path)}"
+    figure = draw_fit(problem, found)
     if (plot := files.plot) is not None:
         save_whole(plot, _bytes(figure, ending(plot).removeprefix("."), 150))
-        yield f"saved {shown(plot)}"
+        yield f"saved {escape(plot)}"
     text = _page(problem, found.reduced.curve if found.reduced else None, lines, figure, command)
     if files.page is not None:
         save_whole(files.page, text)
-        yield f"saved {shown(files.page)}"
+        yield f"saved {escape(files.page)}"
     else:  # where fit.html is taken, the first free name of fit-2.html, fit-3.html, ...
         names = (Path(f"fit-{number}.html" if number > 1 else "fit.html") for number in itertools.count(1))
-        yield f"saved {shown(save_new(names, text))}"
+        yield f"saved {escape(save_first_free(names, text))}"
 
 
-def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str:
+def save_first_free(paths: Iterable[Path], content: str) -> Path:
+    """Write the first of these files that is not there, and return it; of two processes at once each takes its own."""
+    for path in paths:
+        with contextlib.suppress(FileExistsError):
+            path.open("x").close()
+            save_whole(path, content)
+            return path
+    raise FileExistsError(errno.EEXIST, "all names are taken")
+
+
+def _save_model(path: Path, problem: Problem, found: FitResult, *, few: bool) -> str:
     """Write the curve with few pieces, or the network, and return which."""
     from plunit.pieces import save, save_c
     from plunit.pieces.formats.exporter import c_name
@@ -258,7 +270,7 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
             None,
             f"the network with weights of {found.fixed.network.bits} bits",
         )
-    if problem.expression is not None:  # x and y may be names in the formula, too
+    if problem.expression is not None:  # x and y may be names in the formula as well
         labels["names"] = [
             f"the formula's {name}, in [{low!r}, {high!r}]"
             for name, (low, high) in zip(names, problem.box.tolist(), strict=False)
@@ -268,7 +280,7 @@ def _save_model(path: Path, problem: Problem, found: Found, *, few: bool) -> str
     return content
 
 
-def _about_network(problem: Problem, found: Found) -> str:
+def _about_network(problem: Problem, found: FitResult) -> str:
     """Return what is known of the network against the function or the rows, apart from what C makes of it."""
     if (largest := found.largest) is None:
         about, rmse, seen = "The network against its training rows:", found.rmse, _largest_on_rows(problem, found)
@@ -282,7 +294,7 @@ def _about_network(problem: Problem, found: Found) -> str:
     return f"{about} largest error {_largest(problem, largest)}."
 
 
-def _largest_on_rows(problem: Problem, found: Found) -> float:
+def _largest_on_rows(problem: Problem, found: FitResult) -> float:
     return float(np.abs(found.model.predict(problem.x) - problem.y).max())
 
 
@@ -304,9 +316,9 @@ def _page(problem: Problem, few: Curve | None, lines: Sequence[str], figure: Any
         title=problem.title,
         lines=lines,
         picture=svg[svg.index("<svg") :],
-        rows=formula(few, problem.inputs[0]) if few else [],
+        rows=list_pieces(few, problem.inputs[0]) if few else [],
         heading=many(few.pieces, "piece") if few else "",
-        more=few and max(0, few.pieces - ROWS),
+        more=few and max(0, few.pieces - _ROWS),
         target=problem.target,
         command=command,
         about=f"plunit {plunit.__version__}, {datetime.datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",

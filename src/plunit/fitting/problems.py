@@ -5,31 +5,29 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from plunit.base.errors import UserError, shown
+from plunit.base.errors import UserError, escape
 from plunit.base.files import ending
-from plunit.data.encoding import OTHER, column_encoder, stack_columns
-from plunit.data.tables import PARQUET, read_columns, read_table
+from plunit.data.encoding import OTHER, column_encoder
+from plunit.data.tables import PARQUET, Say, Table, read_columns, read_table
+from plunit.ensemble.arrays import Array
 
 if TYPE_CHECKING:
     from plunit.expressions import Expression
 
-Array = np.ndarray[Any, Any]
-Say = Callable[[str], object]
-
-POINTS = {1: 2000, 2: 3600}
+_POINTS = {1: 2000, 2: 3600}
 """Number of training points of a function of one and of two variables; functions of more have 5,000."""
 
-HUGE = 1e250
+_HUGE = 1e250
 """The largest value of a function: the exact curve of a network holds numbers up to 1e300."""
 
-LARGEST, LEAST, SHORTEST = 1e150, 1e-150, 1e-9
+_LARGEST, _LEAST, _SHORTEST = 1e150, 1e-150, 1e-9
 """The largest end of an interval, because squares of larger numbers overflow; and the least width, as a part of the
 larger end and of a number whose square is not 0."""
 
@@ -42,8 +40,8 @@ ENDINGS = (".csv", ".tsv", ".txt", *PARQUET)
 class Problem(NamedTuple):
     """Rows x [n, in] and y [n], the names of their columns, the box [in, 2] of x, and the function, if it is known.
 
-    For a table with text or missing values: `encoder` makes x of the rows as they are, `raw`, whose columns are named
-    `columns`. `notes` are lines that say how a function or such a table was read.
+    For a table with text or missing values, `encoder` makes x of the rows of `table`. `notes` are lines that say how a
+    function or such a table was read.
     """
 
     title: str
@@ -53,16 +51,15 @@ class Problem(NamedTuple):
     target: str
     box: Array
     expression: Expression | None = None
-    raw: Any = None
-    columns: tuple[str, ...] = ()
+    table: Table | None = None
     encoder: Any = None
     notes: tuple[str, ...] = ()
 
 
 def looks_like_a_file(text: str) -> bool:
     """Return whether an argument of `plunit fit` names a table rather than a function."""
-    with suppress(OSError, ValueError):  # a long function is no name of a file
-        return ending(text) in ENDINGS or Path(text).is_file()
+    with suppress(OSError, ValueError):  # a long function is not the name of a file
+        return ending(text) in ENDINGS or Path(text).is_file() or Path(text).is_symlink()  # one that leads nowhere
     return False
 
 
@@ -88,19 +85,20 @@ def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_m
     Text becomes indicator columns, and missing numbers are filled and flagged, by transformers of scikit-learn.
     """
     table = read_columns(path, target, inputs, say, drop_missing=drop_missing)
-    x, numbers, texts = stack_columns(table)
+    x, texts = table.x, table.texts
     if not texts and not np.isnan(x).any():
         return _of_rows(path, x, table.y, table.inputs, table.target)
+    numbers = [at for at in range(len(table.inputs)) if at not in texts]
     encoder = column_encoder(numbers, texts)
     encoded = encoder.fit_transform(x)
-    names, notes = _described(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
+    names, notes = _describe_columns(encoder, [table.inputs[at] for at in numbers], [table.inputs[at] for at in texts])
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise UserError(
-            f"{shown(path)}: two inputs would be named {shown(twice[0])!r}, because text and missing values become "
+            f"{escape(path)}: two inputs would be named {escape(twice[0])!r}, because text and missing values become "
             "inputs with such names; rename that column or value"
         )
     problem = _of_rows(path, encoded, table.y, names, table.target)
-    return problem._replace(raw=x, columns=tuple(map(shown, table.inputs)), encoder=encoder, notes=tuple(notes))
+    return problem._replace(table=table, encoder=encoder, notes=tuple(notes))
 
 
 def _of_rows(path: Path, x: Array, y: Array, inputs: Sequence[str], target: str) -> Problem:
@@ -108,10 +106,10 @@ def _of_rows(path: Path, x: Array, y: Array, inputs: Sequence[str], target: str)
     around = np.where(low == high, np.maximum(1, np.abs(low)), 0)  # one value and gaps, filled with it
     box = np.stack([low - around, high + around], axis=1)
     # what a terminal, a page and a picture show: a name may hold anything
-    return Problem(shown(path.name), x, y, tuple(map(shown, inputs)), shown(target), box)
+    return Problem(escape(path.name), x, y, tuple(map(escape, inputs)), escape(target), box)
 
 
-def _described(encoder: Any, numbers: list[str], texts: list[str]) -> tuple[list[str], list[str]]:
+def _describe_columns(encoder: Any, numbers: list[str], texts: list[str]) -> tuple[list[str], list[str]]:
     """Return the names of the columns that a fitted encoder makes, and lines that say how."""
     names, lines = [*numbers], []
     if numbers:
@@ -130,7 +128,7 @@ def _described(encoder: Any, numbers: list[str], texts: list[str]) -> tuple[list
             elif len(values) == 2:  # the encoder drops the first
                 known = f"; another counts as {OTHER.get(values[0], values[0])}"
             lines.append(f"{text} is text with {len(values)} values{known}")
-    return names, [*map(shown, lines), 'an input "... is ..." is 1 where that is so, else 0']
+    return names, [*map(escape, lines), 'an input "... is ..." is 1 where that is so, else 0']
 
 
 def of_expression(
@@ -142,7 +140,7 @@ def of_expression(
 ) -> Problem:
     """Return the problem of fitting a function on low <= x <= high, for all variables without a range of their own.
 
-    Each axis has `axis` training points; by default see `POINTS`.
+    Each axis has `axis` training points; by default see `_POINTS`.
     """
     from plunit.expressions import MOST_VARIABLES, finite_values, parse, sup_error
     from plunit.pieces import network
@@ -170,19 +168,19 @@ def of_expression(
             sup_error(expression, nothing, box, closeness=1, time_limit=SOON)
     except ValueError as error:
         raise UserError(str(error)) from None
-    if (largest := np.abs(y).max()) > HUGE:
+    if (largest := np.abs(y).max()) > _HUGE:
         raise UserError(
-            f"{text[:200]!r} reaches {largest:.3g}, the networks take values up to {HUGE:g}; divide the function by a "
+            f"{text[:200]!r} reaches {largest:.3g}, the networks take values up to {_HUGE:g}; divide the function by a "
             "number, or choose other ends"
         )
     notes = [f"Read as {expression.text}"] if expression.text != text else []
     if re.search(r"\be\b", expression.text):
         notes.append("e is the number 2.71828, not a variable")
-    notes += _misread(names)
+    notes += _note_products(names)
     return Problem(expression.text, x, y, names, "f", box, expression, notes=tuple(notes))
 
 
-def _misread(names: Sequence[str]) -> Iterator[str]:
+def _note_products(names: Sequence[str]) -> Iterator[str]:
     """Yield a note for each variable that reads like a product or a call, such as xy and sinx."""
     from plunit.expressions.expression import FUNCTIONS, OTHER_NAMES
 
@@ -199,9 +197,9 @@ def _misread(names: Sequence[str]) -> Iterator[str]:
 def _check_ends(low: float, high: float, of: str) -> None:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise UserError(f"low must be below high, both finite, got {low} and {high}{of}")
-    if max(-low, high) > LARGEST:
-        raise UserError(f"low and high must be between -{LARGEST:g} and {LARGEST:g}, got {low} and {high}{of}")
-    if high - low < (least := SHORTEST * max(abs(low), abs(high), LEAST)):
+    if max(-low, high) > _LARGEST:
+        raise UserError(f"low and high must be between -{_LARGEST:g} and {_LARGEST:g}, got {low} and {high}{of}")
+    if high - low < (least := _SHORTEST * max(abs(low), abs(high), _LEAST)):
         raise UserError(
             f"low {low} and high {high} are too close for double precision{of}; take ends that differ by at least "
             f"{least:.3g}"
@@ -227,7 +225,7 @@ def of_drawing(points: Any, count: int) -> Problem:
 def _points(box: Array, axis: int | None) -> Array:
     """Return points of the box [n, in]: an even grid for one and two inputs, else random ones."""
     inputs = len(box)
-    count = POINTS.get(inputs, 5000)
+    count = _POINTS.get(inputs, 5000)
     if inputs > 2:
         return np.random.default_rng(0).uniform(box[:, 0], box[:, 1], (count, inputs))
     ticks = [np.linspace(low, high, axis or round(count ** (1 / inputs))) for low, high in box]

@@ -14,17 +14,18 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from plunit.base.errors import UserError
+from plunit.ensemble.arrays import Array
 from plunit.ensemble.halving import MOST_FINISH
 from plunit.ensemble.levenberg_marquardt import affordable_steps
 from plunit.ensemble.mlp import MLP, PIECEWISE
-from plunit.fitting.problems import Array, Problem, root_mean_square
+from plunit.fitting.problems import Problem, root_mean_square
 from plunit.pieces import Curve, FixedNetwork
 from plunit.sklearn import PLURegressor
 
 if TYPE_CHECKING:
     from plunit.expressions import Expression, SupError
 
-SAMPLES = 100_000
+RANDOM_POINTS = 100_000
 """Number of random points that estimate the largest error where it is not proved."""
 
 KNOTS = 2001
@@ -36,7 +37,7 @@ SLIGHT = 1e-9
 PROOF = 30.0
 """Seconds that the bound of a network's error against a function may take."""
 
-SHAPES = ((8, 8), (16, 16), (24, 24), (32, 32))
+_SHAPES = ((8, 8), (16, 16), (24, 24), (32, 32))
 LONGER, KEPT = 24_000, 8
 """For an error that is asked for, with several inputs: the shapes that are tried, Adam's steps of each, and how many of
 the best networks compete for the least largest error."""
@@ -101,7 +102,7 @@ class Reduced(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class FitResult:
     """What was found.
 
     Attributes:
@@ -114,6 +115,7 @@ class Found:
         asked: the error that was asked for, if any.
         tried: for an error that is asked for, the hidden layers that were tried to the end, or with success, and the
             proved error of each.
+        curve: the curve of the network, for one input.
         reduced: the curve with fewer pieces, for one input.
         missing: why there is no such curve, if it could not be found and was not asked for.
         stopped: whether the user stopped the search.
@@ -127,6 +129,7 @@ class Found:
     fixed: Fixed | None = None
     asked: float | None = None
     tried: tuple[tuple[tuple[int, ...], float], ...] = ()
+    curve: Curve | None = None
     reduced: Reduced | None = None
     missing: str = ""
     stopped: bool = False
@@ -178,27 +181,27 @@ class Watched(PLURegressor):
         self.watch.asked |= bool(note)
 
 
-def solve(problem: Problem, settings: FitSettings, progress: Watch = lambda what, done, best: False) -> Found:
+def fit_problem(problem: Problem, settings: FitSettings, progress: Watch = lambda what, done, best: False) -> FitResult:
     """Fit the problem; when `progress` returns true, or at Ctrl-C, return what has been found so far."""
     stop = _Stop(progress)
     if settings.error is not None and len(problem.inputs) > 1:
         return _within(problem, settings, settings.error, stop)
-    model = _trained(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
-    model = model if problem.encoder is None else model[-1]
+    model = _train(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
+    model = model if problem.table is None else model[-1]
     tests, seen = ((), math.nan) if problem.expression else _tests(problem, settings, stop)
     curve = model.curve_ if len(problem.inputs) == 1 and settings.activation in PIECEWISE else None
     few, missing = None, ""
     try:
-        few = None if curve is None else reduced(problem, curve, settings.pieces, settings.error)
+        few = None if curve is None else reduce_pieces(problem, curve, settings.pieces, settings.error)
     except UserError as error:
         if settings.pieces is not None or settings.error is not None:
             raise
         missing = str(error)
-    found = _judged(problem, settings, model, stop)
-    return replace(found, tests=tests, seen=seen, asked=settings.error, reduced=few, missing=missing)
+    found = _judge(problem, settings, model, stop)
+    return replace(found, tests=tests, seen=seen, asked=settings.error, curve=curve, reduced=few, missing=missing)
 
 
-def _judged(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _Stop) -> Found:
+def _judge(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _Stop) -> FitResult:
     """Return the model with its errors: against the function, and of fixed point."""
     largest = None if problem.expression is None else _largest(problem.expression, problem, model, stop)
     fixed = None
@@ -211,21 +214,21 @@ def _judged(problem: Problem, settings: FitSettings, model: PLURegressor, stop: 
         except ValueError as error:
             raise UserError(str(error)) from None
     rmse = root_mean_square(model.predict(problem.x) - problem.y)
-    return Found(model, rmse, largest=largest, fixed=fixed, stopped=stop.asked)
+    return FitResult(model, rmse, largest=largest, fixed=fixed, stopped=stop.asked)
 
 
-def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) -> Found:
+def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) -> FitResult:
     """Return the first of ever larger networks that is proved to be within the error, or the best that was found."""
     best, tried, problem = None, [], _with_edges(problem)
-    for shape in [settings.hidden] if settings.hidden else SHAPES:
+    for shape in [settings.hidden] if settings.hidden else _SHAPES:
         # larger networks have fewer starts: each shape takes about the same time
-        starts = max(1, min(settings.starts, settings.starts * SHAPES[1][0] ** 2 // max(shape) ** 2))
+        starts = max(1, min(settings.starts, settings.starts * _SHAPES[1][0] ** 2 // max(shape) ** 2))
         one = replace(settings, hidden=shape, starts=starts, best=KEPT if settings.best == 1 else settings.best)
         what = f"{' x '.join(map(str, shape))} units, {starts} starts"
-        model = _trained(problem, one, np.arange(len(problem.y)), stop, what, LONGER, _finish(problem, shape))
+        model = _train(problem, one, np.arange(len(problem.y)), stop, what, LONGER, _finish(problem, shape))
         if settings.best == 1:
             _take_closest(problem, model)
-        found = _judged(problem, settings, model, stop)
+        found = _judge(problem, settings, model, stop)
         if found.proved <= error or not stop.asked:  # a shape that was stopped could do better
             tried.append((shape, found.proved))
         if best is None or found.proved < best.proved:
@@ -272,7 +275,7 @@ def _take_closest(problem: Problem, model: PLURegressor) -> None:
     del model.loss_curve_, model.validation_scores_  # those of another member
 
 
-def _trained(
+def _train(
     problem: Problem,
     settings: FitSettings,
     rows: Array,
@@ -294,10 +297,10 @@ def _trained(
     )
     watched, stop.what = model, what
     watched.watch = stop
-    if problem.encoder is None:
+    if problem.table is None:
         model.fit(problem.x[rows], problem.y[rows])
-    else:  # encoded by what these rows alone show
-        model = make_pipeline(clone(problem.encoder), model).fit(problem.raw[rows], problem.y[rows])
+    else:  # encoded by what only these rows show
+        model = make_pipeline(clone(problem.encoder), model).fit(problem.table.x[rows], problem.y[rows])
     del watched.watch
     return model
 
@@ -311,10 +314,10 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> tuple[tuple[
             test, rows = np.split(order, [max(1, len(order) // 5)])
             if stop.asked:
                 break
-            model = _trained(problem, settings, rows, stop, f"test {split + 1} of {settings.splits}")
+            model = _train(problem, settings, rows, stop, f"test {split + 1} of {settings.splits}")
             if not stop.asked:  # a model whose training was cut short says little about the others
-                x = (problem.x if problem.encoder is None else problem.raw)[test]
-                with warnings.catch_warnings():  # a text that the training rows have not is none of their values
+                x = (problem.x if problem.table is None else problem.table.x)[test]
+                with warnings.catch_warnings():  # a text that the training rows lack has its own rule
                     warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
                     away = model.predict(x) - problem.y[test]
                 errors.append(root_mean_square(away))
@@ -327,27 +330,27 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> tuple[tuple[
 def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) -> SupError:
     """Return the largest error of the network, with a bound where there can be one."""
     from plunit.expressions import MOST_VARIABLES, SupError
-    from plunit.expressions.distance import comparison
+    from plunit.expressions.distance import begin_search
 
     why = f"it needs a piecewise-linear network and at most {MOST_VARIABLES} variables"
     if model.activation in PIECEWISE and len(problem.inputs) <= MOST_VARIABLES:
         try:
-            search = comparison(f, model.network_, problem.box)
+            search = begin_search(f, model.network_, problem.box)
         except ValueError as error:  # numbers beyond 1e300
             why = str(error)
         else:
             stop.what = "bounding the error"
             try:
-                search.run(PROOF, lambda done, what: stop(done, search.value))
+                search.refine(PROOF, lambda done, what: stop(done, search.value))
             except KeyboardInterrupt:
                 stop.asked = True
             return search.outcome()
     low, high = problem.box.T
-    x = np.random.default_rng(1).uniform(low, high, (SAMPLES, len(problem.inputs)))
+    x = np.random.default_rng(1).uniform(low, high, (RANDOM_POINTS, len(problem.inputs)))
     return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), (), None, 0, why)
 
 
-def reduced(problem: Problem, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
+def reduce_pieces(problem: Problem, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
     """Return the curve with `pieces` pieces, or with the fewest within `error`, or what shows most with few pieces.
 
     For a function it is close to the function itself. For a table with `pieces`, or with neither, it is fitted to the

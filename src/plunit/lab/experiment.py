@@ -6,15 +6,17 @@ import dataclasses
 import functools
 import importlib
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 
-from plunit.base.errors import UserError, load_plugins
-from plunit.base.fields import checked, known, parsed
+from plunit.base.errors import UserError
+from plunit.base.fields import check_value, match_name, parse_value
 from plunit.ensemble.nonlinearities import title_of
 from plunit.lab.cell import Arrays, Cell, program_of
 from plunit.lab.claims import SECTIONS, Claim
@@ -211,8 +213,19 @@ def catalogue() -> dict[str, Experiment]:
                     raise ValueError(f"a claim of {one.name} must be on {one.name}, and on the paper only in a setting")
             found[one.name] = one
 
-    load_plugins("plunit.experiments", add)
+    _load_plugins("plunit.experiments", add)
     return found
+
+
+def _load_plugins(group: str, use: Callable[[Any], object]) -> None:
+    """Load what the entry points of a group name, and use it. One that fails is left out with a warning."""
+    for point in metadata.entry_points(group=group):
+        try:
+            use(point.load())
+        except (Exception, SystemExit) as error:
+            package = point.dist.name if point.dist else "a package"
+            text = f"{package} is left out, because {point.value} fails: {type(error).__name__}: {error}"
+            warnings.warn(f"{text}; repair the package, or uninstall it", stacklevel=2)
 
 
 def parse_changes(spec: Any, assignments: Iterable[str]) -> Changes:
@@ -222,13 +235,13 @@ def parse_changes(spec: Any, assignments: Iterable[str]) -> Changes:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not value:
             raise UserError(f"a setting must be field=value, such as lr=0.003, got {text!r}")
-        changes[name] = parsed(name, value, _hint(spec, name))
+        changes[name] = parse_value(name, value, _hint(spec, name))
     return changes
 
 
 def check_changes(spec: Any, stored: Changes) -> Changes:
     """Return changes that were read from a file, lists as tuples; raise UserError unless all are valid."""
-    return {name: checked(name, value, _hint(spec, name)) for name, value in stored.items()}
+    return {name: check_value(name, value, _hint(spec, name)) for name, value in stored.items()}
 
 
 def changed(spec: Any, changes: Changes) -> Any:
@@ -253,4 +266,4 @@ def options(changes: Changes) -> list[str]:
 def _hint(spec: Any, name: str) -> Any:
     """Return the type of a field, with its range."""
     hints = get_type_hints(type(spec), include_extras=True)
-    return hints[known("field", name, hints)]
+    return hints[match_name("field", name, hints)]

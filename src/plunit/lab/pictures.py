@@ -12,7 +12,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from PIL import Image
 
-from plunit.base.files import shortened, write_atomically
+from plunit.base.files import shorten_name, write_atomically
 
 __all__ = ["Picture"]
 
@@ -54,7 +54,7 @@ def save(picture: Picture, folder: Path) -> str:
     head, defs, rest = svg.getvalue().partition("<defs>")
     text = (head + _DARK + defs + _PATH.sub(lambda path: _DIGITS.sub(r"\1", path[0]), rest)).encode()
     for kind, content in (("png", png.getvalue()), ("svg", text)):
-        write_atomically(folder / f"{shortened(picture.name)}.{kind}", content)
+        write_atomically(folder / f"{shorten_name(picture.name)}.{kind}", content)
     if len(text) <= _LARGE:
         return "data:image/svg+xml," + urllib.parse.quote(text, safe=_SAFE)
     webp = io.BytesIO()

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import plunit
 from plunit import ensemble
 from plunit.base.errors import UserError
-from plunit.base.fields import checked, known, made
+from plunit.base.fields import check_value, construct, match_name
 from plunit.base.files import write_atomically
 from plunit.base.ranges import Range
 from plunit.data.tables import read_columns
@@ -86,7 +86,7 @@ def for_run(
 
     What is not asked for is as in the folder, or else as usual.
     """
-    base = catalogue()[known("experiment", name, catalogue())]
+    base = catalogue()[match_name("experiment", name, catalogue())]
     if base.by_itself and table is None:
         raise UserError(f"{name} has a command of its own: plunit {name} --help")
     changes = parse_changes(base.spec, assignments)
@@ -99,8 +99,8 @@ def for_run(
     if stored and (stored.engine == "numpy" or not ensemble.why_not_native()):
         engine = engine or stored.engine
     names = _names("activation", activations) if activations else base.activations
-    chosen = tuple(dict.fromkeys(known("activation", one, base.choices) for one in names))
-    count = usual if seeds is None else checked("seeds", seeds, _Seeds)
+    chosen = tuple(dict.fromkeys(match_name("activation", one, base.choices) for one in names))
+    count = usual if seeds is None else check_value("seeds", seeds, _Seeds)
     return {called: Part(base.name, count, chosen, _engine(base, engine), changes)}
 
 
@@ -119,10 +119,10 @@ def for_reproduce(only: Sequence[str] = (), *, seeds: int | None = None, engine:
     Long experiments keep their own number of seeds and, unless `full`, are short.
     """
     names = _names("experiment", ",".join(only)) if only else ()
-    count = checked("seeds", seeds, _Seeds) if seeds is not None else 0
+    count = check_value("seeds", seeds, _Seeds) if seeds is not None else 0
     wanted: Plan = {}
     for name in names or [one.name for one in catalogue().values() if not one.by_itself]:
-        base = catalogue()[known("experiment", name, catalogue())]
+        base = catalogue()[match_name("experiment", name, catalogue())]
         if base.by_itself:
             raise UserError(f"{base.name} is not part of the reproduction; it has a command of its own")
         short = base.short and not full and base.short < base.spec.steps
@@ -175,10 +175,10 @@ def save(folder: Path, plan: Plan) -> None:
 
 def _stored(name: str, given: Any) -> Part:
     """Return a part as read from run.json; raise UserError, with the value and the rule, if it is not valid."""
-    part = made(name, Part, given)
-    base = catalogue()[known("experiment", part.base, catalogue())]
+    part = construct(name, Part, given)
+    base = catalogue()[match_name("experiment", part.base, catalogue())]
     for activation in part.activations:
-        known(f"activation of {name}", activation, base.choices)
+        match_name(f"activation of {name}", activation, base.choices)
     if len(set(part.activations)) < len(part.activations):
         raise UserError(f"{name}: activations must differ, got {', '.join(part.activations)}")
     if part.engine not in (ensemble.ENGINES if base.engines else ("",)):
@@ -200,7 +200,7 @@ def _names(what: str, text: str) -> tuple[str, ...]:
 def _engine(experiment: Experiment, engine: str) -> str:
     """Return the engine an experiment runs with; "" if it uses none."""
     if engine:
-        known("engine", engine, ensemble.ENGINES)
+        match_name("engine", engine, ensemble.ENGINES)
     if engine == "native" and (reason := ensemble.why_not_native()):
         raise UserError(f"the native engine is not available: {reason}")
     return (engine or ensemble.engine()) if experiment.engines else ""

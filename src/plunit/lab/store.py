@@ -99,7 +99,7 @@ def join(chunks: list[Arrays]) -> Arrays:
 
 def path_of(folder: Path, cell: Cell) -> Path:
     """Return where a cell's file is."""
-    return folder / "cells" / f"{files.shortened(cell.experiment)}-{cell.activation}-{cell.first}-{cell.key}.npz"
+    return folder / "cells" / f"{files.shorten_name(cell.experiment)}-{cell.activation}-{cell.first}-{cell.key}.npz"
 
 
 def scratch_of(folder: Path, cell: Cell) -> Path:
@@ -144,7 +144,7 @@ def locked(folder: Path, work: str, say: Callable[[str], object]) -> Iterator[No
 def sweep(folder: Path) -> None:
     """Remove files that interrupted writes left."""
     for place in (folder, folder / "cells", folder / "unfinished", folder / "figures"):
-        files.sweep(place)
+        files.remove_old_parts(place)
 
 
 def _arrays(path: Path) -> Arrays:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.base.errors import shown
+from plunit.base.errors import escape
 from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import Ensemble, Network, interval
 
@@ -58,7 +58,7 @@ def labels(inputs: int, names: Sequence[str], about: str) -> tuple[list[str], li
     """
     if len(names) not in (0, inputs):
         raise ValueError(f"names must be one for each of {many(inputs, 'input')}, got {len(names)}; give all, or none")
-    return [shown(name) for name in names], [shown(line) for line in about.splitlines()]
+    return [escape(name) for name in names], [escape(line) for line in about.splitlines()]
 
 
 def check_count(pieces: int, limit: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.base.errors import UserError
-from plunit.base.fields import known
+from plunit.base.fields import match_name
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, exact, in_units
 from plunit.ensemble.nonlinearities import module_of
@@ -19,7 +19,7 @@ from plunit.pieces.formats.c_header import network_header
 from plunit.pieces.limits import box_array
 from plunit.play.frames import Reply
 from plunit.play.live_training import Snapshot
-from plunit.play.targets import Settings, Task
+from plunit.play.targets import LearningTask, Settings
 
 _TORCH_PROGRAM = """\
 import torch
@@ -81,7 +81,7 @@ def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -
 class Best(NamedTuple):
     """The network with the least loss: its number, and its parameters [rows, 1] in the units of the user."""
 
-    task: Task
+    task: LearningTask
     settings: Settings
     now: Snapshot
     batch: int
@@ -108,9 +108,9 @@ class Best(NamedTuple):
         return exact(self.now.network, self.theta, self.settings.alpha, self.settings.c).member(0)
 
 
-def export(task: Task, settings: Settings, now: Snapshot, batch: int, form: Any) -> Reply:
+def export(task: LearningTask, settings: Settings, now: Snapshot, batch: int, form: Any) -> Reply:
     """Return the name, the type and the content of a file."""
-    ending, kind, content = FORMATS[known("format", form, FORMATS)]
+    ending, kind, content = FORMATS[match_name("format", form, FORMATS)]
     member = int(np.argsort(now.loss)[0])  # NaN is last
     if not np.isfinite(now.loss[member]):
         raise UserError(f"all {now.network.activation} networks have diverged; use a lower learning rate")

@@ -21,17 +21,17 @@ from plunit.ensemble.native_steps import VECTOR, values
 from plunit.pieces import Ensemble as Exact
 from plunit.pieces import counts, curves, polygon_counts, polygons
 from plunit.play.live_training import LOOKED, Snapshot
-from plunit.play.targets import Settings, Task
+from plunit.play.targets import LearningTask, Settings
 from plunit.programs.libraries import why_not_native
 
 BARS = 24  # of a histogram of losses
-DOTS = 1000  # rows that are shown, at most
-SIZE = WIDTH, HEIGHT = 96, 80  # pixels of an image
+_DOTS = 1000  # rows that are shown, at most
+SIZE = _WIDTH, _HEIGHT = 96, 80  # pixels of an image
 QUANTILES = {"low": 0.05, "middle": 0.5, "high": 0.95}
-MOST = 120  # points of a loss curve; then every second one is left out
+_MOST = 120  # points of a loss curve; then every second one is left out
 PIECES = 2000  # a network with more pieces is drawn without them
 SAMPLE = (64, 8)  # networks whose pieces are counted, for one and for two inputs
-WORK = 700_000  # products that one image may take; of larger ensembles some networks are renewed in each, in turn
+_WORK = 700_000  # products that one image may take; of larger ensembles some networks are renewed in each, in turn
 
 
 class Reply(NamedTuple):
@@ -41,7 +41,7 @@ class Reply(NamedTuple):
     payload: bytes = b""
 
 
-def _put(payload: bytearray, array: Array) -> dict[str, int]:
+def _append(payload: bytearray, array: Array) -> dict[str, int]:
     """Append an image or rows of numbers, each a multiple of four bytes long; return where they are."""
     size = {"height": len(array), "width": array.shape[1]} if array.dtype == np.uint8 else {"count": len(array)}
     place = {"offset": len(payload), **size}
@@ -52,7 +52,7 @@ def _put(payload: bytearray, array: Array) -> dict[str, int]:
 class Painter:
     """Makes the frames of one session."""
 
-    def __init__(self, task: Task, settings: Settings, snapshots: list[Snapshot]) -> None:
+    def __init__(self, task: LearningTask, settings: Settings, snapshots: list[Snapshot]) -> None:
         self._panels = [Panel(one.network, task, settings) for one in snapshots]
         self.frames = 0
 
@@ -63,8 +63,8 @@ class Painter:
         bars = _bars([one.loss for one in snapshots]) if numbers else None
         for i, (panel, now) in enumerate(zip(self._panels, snapshots, strict=True)):
             painted, image, edges = panel.paint(now, i == self.frames % len(snapshots), numbers)
-            painted["image"] = _put(payload, image)
-            painted["edges"] = None if edges is None else _put(payload, edges)
+            painted["image"] = _append(payload, image)
+            painted["edges"] = None if edges is None else _append(payload, edges)
             if bars is not None:
                 counts = np.histogram(_logs(now.loss), bars)[0]
                 painted["histogram"] = {"edges": bars.tolist(), "counts": counts.tolist()}
@@ -72,7 +72,7 @@ class Painter:
         return Reply({"frame": self.frames, "step": snapshots[0].step, "panels": panels}, bytes(payload))
 
 
-def problem_of(task: Task, settings: Settings, notes: list[str]) -> Reply:
+def problem_of(task: LearningTask, settings: Settings, notes: list[str]) -> Reply:
     """Return what a page shows of the task."""
     view, payload = view_of(task).tolist(), bytearray()
     content: dict[str, Any] = {
@@ -84,9 +84,9 @@ def problem_of(task: Task, settings: Settings, notes: list[str]) -> Reply:
         "notes": [*task.notes, *notes],
     }
     if task.inputs == 2 and task.function:
-        content["image"] = _put(payload, surface_bytes(task, task.function(*pixels(task.box).T)))
+        content["image"] = _append(payload, surface_bytes(task, task.function(*pixels(task.box).T)))
     elif settings.target["kind"] == "csv":
-        content["dots"] = np.column_stack([task.x, task.y])[:DOTS, :2].tolist()
+        content["dots"] = np.column_stack([task.x, task.y])[:_DOTS, :2].tolist()
     else:
         content["line"] = (task.y if task.outputs == 2 else np.column_stack([task.x, task.y])).tolist()
     return Reply(content, bytes(payload))
@@ -127,7 +127,7 @@ class Slow:
 class Panel:
     """What a page shows of one activation; `paint` brings it up to date."""
 
-    def __init__(self, network: MLP, task: Task, settings: Settings) -> None:
+    def __init__(self, network: MLP, task: LearningTask, settings: Settings) -> None:
         self._network, self._task, self._shape = network, task, (settings.alpha, settings.c)
         self._cloud = Cloud(network, task, settings) if task.inputs == 1 else None
         self._course: list[list[Any]] = []
@@ -147,7 +147,7 @@ class Panel:
         finite = now.loss[order][: int(np.isfinite(now.loss).sum())]
         best, median = int(order[0]), self._middle(order, len(finite))
         if lines or not self._lines:
-            self._lines = self._drawn(now, [best, median])
+            self._lines = self._polylines(now, [best, median])
         both = zip((best, median), self._lines, strict=True)
         networks = [{"member": i, "loss": _number(now.loss[i]), **line} for i, line in both]
         panel: dict[str, Any] = {"activation": self._network.activation, "best": networks[0], "median": networks[1]}
@@ -182,7 +182,7 @@ class Panel:
         """Return the course of the losses; every second point is left out when there are too many."""
         if self._course and self._course[-1][0] % self._every:  # only the newest may be between
             self._course.pop()
-        if len(self._course) >= MOST:
+        if len(self._course) >= _MOST:
             self._every *= 2
             self._course = [row for row in self._course if row[0] % self._every == 0]
         places = [min(int(q * len(finite)), len(finite) - 1) for q in QUANTILES.values()]
@@ -192,7 +192,7 @@ class Panel:
         _, *columns = map(list, zip(*self._course, strict=True))
         return dict(zip(("steps", *QUANTILES), columns, strict=True))
 
-    def _drawn(self, now: Snapshot, members: list[int]) -> list[dict[str, Any]]:
+    def _polylines(self, now: Snapshot, members: list[int]) -> list[dict[str, Any]]:
         """Return networks as exact polylines, or as sampled ones; nothing for two inputs."""
         if self._task.inputs == 2:
             return [{} for _ in members]
@@ -202,7 +202,7 @@ class Panel:
             traced = [one.merged() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
             lines = [self._points(one.knots, one.values) for one in traced]
             return [{"pieces": len(line) - 1, "line": line} for line in lines]
-        x = np.linspace(low, high, WIDTH)
+        x = np.linspace(low, high, _WIDTH)
         with np.errstate(all="ignore"):
             y = np.nan_to_num(forward(self._network, self._in_units(now, members), x[None], *self._shape))
         return [{"pieces": None, "line": self._points(x, y[..., i].T)} for i in range(len(members))]
@@ -251,9 +251,9 @@ class Cloud:
     Two outputs are the plane of the image; the curve is looked at in twice as many points.
     """
 
-    def __init__(self, network: MLP, task: Task, settings: Settings) -> None:
+    def __init__(self, network: MLP, task: LearningTask, settings: Settings) -> None:
         members, (low, high) = settings.networks, task.box[0].tolist()
-        x = task.scales[0](np.linspace(low, high, WIDTH * task.outputs)[:, None]).T
+        x = task.scales[0](np.linspace(low, high, _WIDTH * task.outputs)[:, None]).T
         ends = task.scales[1](view_of(task)[-task.outputs :].T).T  # of the image, for each output
         self._network, self._x, self._shape = network, x.astype(np.float32), (settings.alpha, settings.c)
         (low, high), pixels = ends.T[..., None, None], np.array(SIZE[-len(ends) :])[:, None, None]
@@ -262,10 +262,10 @@ class Cloud:
         self._offsets = (1 - pixels * low / (high - low)).astype(np.float32)
         slow = bool(why_not_native())
         self._values = forward if slow else values
-        parts = math.ceil(members * network.parameters * x.shape[1] / (WORK // 4 if slow else WORK))
+        parts = math.ceil(members * network.parameters * x.shape[1] / (_WORK // 4 if slow else _WORK))
         self._renewed = math.ceil(members / parts / VECTOR) * VECTOR
         # how many members of each part of the ensemble are in each pixel, [parts, columns * rows], and of all
-        self._parts = np.zeros((math.ceil(members / self._renewed), (WIDTH + 2) * (HEIGHT + 2)), dtype=np.int32)
+        self._parts = np.zeros((math.ceil(members / self._renewed), (_WIDTH + 2) * (_HEIGHT + 2)), dtype=np.int32)
         self._all, self._next = self._parts[0].copy(), 0
         self._bytes = np.rint(255 * np.log1p(np.arange(members + 1)) / np.log1p(members)).astype(np.uint8)
 
@@ -278,16 +278,16 @@ class Cloud:
             z += self._offsets
             # fmax takes the number where the other one is NaN
             *columns, row = np.fmin(np.fmax(z, 0, out=z), self._last, out=z).astype(np.intp)
-        column = columns[0] if columns else np.arange(1, WIDTH + 1)[:, None]
-        counts = np.bincount((column * (HEIGHT + 2) + row).ravel(), minlength=len(self._all))
+        column = columns[0] if columns else np.arange(1, _WIDTH + 1)[:, None]
+        counts = np.bincount((column * (_HEIGHT + 2) + row).ravel(), minlength=len(self._all))
         self._all += counts - self._parts[self._next]
         self._parts[self._next] = counts
         self._next = (self._next + 1) % len(self._parts)
-        inside = self._all.reshape(WIDTH + 2, HEIGHT + 2)[1:-1, -2:0:-1].T
+        inside = self._all.reshape(_WIDTH + 2, _HEIGHT + 2)[1:-1, -2:0:-1].T
         return np.asarray(self._bytes[np.minimum(inside, len(self._bytes) - 1)])
 
 
-def view_of(task: Task) -> Array:
+def view_of(task: LearningTask) -> Array:
     """Return the ends of the picture, [2, 2]: the targets with a margin, or the box of two inputs."""
     low, high = task.y.min(0), task.y.max(0)
     margin = np.where(high > low, 0.2 * (high - low), np.maximum(0.2 * np.abs(high), 1.0))
@@ -296,18 +296,18 @@ def view_of(task: Task) -> Array:
 
 
 def pixels(box: Array) -> Array:
-    """Return the centres of the pixels of an image of the box, [HEIGHT * WIDTH, 2], the top row first."""
+    """Return the centres of the pixels of an image of the box, [height * width, 2], the top row first."""
     (left, right), (bottom, top) = box
-    x = left + (right - left) * (np.arange(WIDTH) + 0.5) / WIDTH
-    y = top - (top - bottom) * (np.arange(HEIGHT) + 0.5) / HEIGHT
+    x = left + (right - left) * (np.arange(_WIDTH) + 0.5) / _WIDTH
+    y = top - (top - bottom) * (np.arange(_HEIGHT) + 0.5) / _HEIGHT
     return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
 
 
-def surface_bytes(task: Task, z: Array) -> Array:
-    """Return the values at `pixels` as bytes [HEIGHT, WIDTH], 0 for the least target and 255 for the largest."""
+def surface_bytes(task: LearningTask, z: Array) -> Array:
+    """Return the values at `pixels` as bytes [height, width], 0 for the least target and 255 for the largest."""
     low, high = task.y.min(), task.y.max()
     shown = np.nan_to_num((z - low) * (255 / max(high - low, 1e-30)), nan=0.0).clip(0, 255)
-    return np.asarray(np.rint(shown), dtype=np.uint8).reshape(HEIGHT, WIDTH)
+    return np.asarray(np.rint(shown), dtype=np.uint8).reshape(_HEIGHT, _WIDTH)
 
 
 def _number(value: float) -> float | None:

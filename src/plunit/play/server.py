@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import io
 import json
 import secrets
-import socket
 import socketserver
 import sys
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -20,7 +19,7 @@ from typing import Any
 from plunit.play.frames import Reply
 from plunit.play.workshop import BODY, Workshop
 
-TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 TIMEOUT = 10.0  # seconds for a request to arrive: its head, and then its body
 CONNECTIONS = 64  # at once
 HEADERS = {
@@ -43,12 +42,12 @@ FULL = "\r\n".join(
 def page_files() -> dict[str, tuple[str, bytes]]:
     """Return path -> type and content of each file of the page."""
     files = (resources.files("plunit.play") / "page").iterdir()
-    kinds = {file: TYPES.get(file.name.rpartition(".")[2]) for file in files}
+    kinds = {file: _TYPES.get(file.name.rpartition(".")[2]) for file in files}
     found = {f"/{file.name}": (f"{kind}; charset=utf-8", file.read_bytes()) for file, kind in kinds.items() if kind}
     return {**found, "/": found["/index.html"]}
 
 
-def packed(reply: Reply) -> bytes:
+def pack_reply(reply: Reply) -> bytes:
     """Return a reply as bytes: the length of its JSON (uint32, little endian), the JSON, the payload."""
     text = json.dumps(reply.content, allow_nan=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)  # arrays in the payload begin at multiples of four
@@ -66,8 +65,6 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.hosts = {f"{name}:{self.server_port}" for name in ("localhost", "127.0.0.1", "[::1]")}
         self._free = threading.BoundedSemaphore(CONNECTIONS)
-        self.strangers: OrderedDict[Any, None] = OrderedDict()  # connections that show no token, the oldest first
-        self.awaited: dict[Any, tuple[float, int]] = {}  # connection: when its request is late, and how it ends then
 
     def server_bind(self) -> None:
         """Bind without a look at the names of this machine, which can take seconds."""
@@ -80,29 +77,13 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/#token={self.token}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own; if there are too many, end a stranger's, or refuse this one."""
-        if self._free.acquire(blocking=False) or (self._end_stranger() and self._free.acquire(timeout=1.0)):
-            self.strangers[request] = None
+        """Serve a connection in a thread of its own, or refuse it if there are too many."""
+        if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             with contextlib.suppress(OSError):
                 request.sendall(FULL)
             self.shutdown_request(request)
-
-    def _end_stranger(self) -> bool:
-        """End the oldest connection that shows no token, so that none can keep a page out; its thread sees the end."""
-        if not self.strangers:
-            return False
-        with contextlib.suppress(KeyError, OSError):  # it has shown the token, or gone, meanwhile
-            self.strangers.popitem(last=False)[0].shutdown(socket.SHUT_RDWR)
-        return True
-
-    def service_actions(self) -> None:
-        """End the connections whose requests are late, however slowly their bytes come; called every 0.1 s."""
-        for connection, (late, how) in dict(self.awaited).items():
-            if time.monotonic() > late:
-                with contextlib.suppress(OSError):
-                    connection.shutdown(how)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection."""
@@ -124,6 +105,31 @@ class Refused(Exception):
     """A request that is not answered: a status and a reason."""
 
 
+class Arrival(io.RawIOBase):
+    """The bytes of a connection until `late`, after which reading is a TimeoutError, however slowly they come."""
+
+    def __init__(self, connection: Any, seconds: float) -> None:
+        self.connection, self.seconds, self.late = connection, seconds, 0.0
+
+    def expect(self) -> None:
+        """Begin to wait for a head or for a body."""
+        self.late = time.monotonic() + self.seconds
+
+    def readable(self) -> bool:
+        """Whether bytes can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes."""
+        if (left := self.late - time.monotonic()) <= 0:
+            raise TimeoutError
+        self.connection.settimeout(left)
+        try:
+            return int(self.connection.recv_into(buffer))
+        finally:
+            self.connection.settimeout(self.seconds)  # of replies
+
+
 class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
@@ -132,28 +138,17 @@ class Handler(BaseHTTPRequestHandler):
     default_request_version = "HTTP/1.0"  # not 0.9, whose answers have no headers
     timeout, disable_nagle_algorithm = TIMEOUT, True
 
+    def setup(self) -> None:
+        """Read from the connection by the deadline of each head and body."""
+        super().setup()
+        self.rfile.close()
+        self.arrival = Arrival(self.connection, self.timeout)
+        self.rfile = io.BufferedReader(self.arrival)
+
     def handle_one_request(self) -> None:
-        """Wait for a request and answer it; the connection is a stranger's until a call shows the token."""
-        self.server.strangers.pop(self.connection, None)
-        self.server.strangers[self.connection] = None  # the newest
-        self._await(socket.SHUT_RDWR)
+        """Wait for a request and answer it."""
+        self.arrival.expect()
         super().handle_one_request()
-
-    def parse_request(self) -> bool:
-        """Read the rest of the head."""
-        try:
-            return super().parse_request()
-        finally:
-            self.server.awaited.pop(self.connection, None)
-
-    def _await(self, how: int) -> None:
-        self.server.awaited[self.connection] = time.monotonic() + self.timeout, how
-
-    def finish(self) -> None:
-        """Leave."""
-        for known in (self.server.strangers, self.server.awaited):
-            known.pop(self.connection, None)
-        super().finish()
 
     def do_GET(self) -> None:
         """Send a file of the page."""
@@ -186,7 +181,6 @@ class Handler(BaseHTTPRequestHandler):
     def _call(self) -> tuple[int, str, bytes]:
         if not hmac.compare_digest(self.headers.get("X-Plunit-Token", "").encode(), self.server.token.encode()):
             raise Refused(403, "wrong token; open the address that plunit play prints")
-        self.server.strangers.pop(self.connection, None)
         if not self.path.startswith("/call/"):
             raise Refused(404, "there is no such call")
         try:
@@ -196,7 +190,7 @@ class Handler(BaseHTTPRequestHandler):
         status, reply = self.server.workshop.answer(self.path.removeprefix("/call/"), body)
         if status != 200:
             return status, "application/json", json.dumps(reply.content).encode()
-        return status, "application/octet-stream", packed(reply)
+        return status, "application/octet-stream", pack_reply(reply)
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
@@ -204,13 +198,11 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(411, "a call needs a Content-Length")
         if len(length) > 9 or int(length) > BODY:
             raise Refused(413, f"a call may have {BODY:,} bytes, this one has {length[:20]}")
-        self._await(socket.SHUT_RD)
+        self.arrival.expect()
         try:
             body = self.rfile.read(int(length))
         except TimeoutError:
             body = b""
-        finally:
-            self.server.awaited.pop(self.connection, None)
         if len(body) < int(length):
             raise Refused(408, f"the body of a call did not arrive within {self.timeout:g} s")
         return body

@@ -10,27 +10,27 @@ from typing import Any
 import numpy as np
 
 from plunit.base.errors import UserError
-from plunit.base.fields import known
+from plunit.base.fields import match_name
 from plunit.ensemble import MLP, Rows, initial, why_not_native
 from plunit.play.exports import export
 from plunit.play.frames import Painter, Reply, problem_of
 from plunit.play.live_training import LOOKED, LiveFinish, LiveTraining, Snapshot, advance_all
-from plunit.play.targets import Settings, Task
+from plunit.play.targets import LearningTask, Settings
 
-BATCH = 128  # rows of a step, of tables with more than `LOOKED`
-RATE = 26.0  # frames a second, at most
+STEP_ROWS = 128  # rows of a step, of tables with more than `LOOKED`
+_RATE = 26.0  # frames a second, at most
 SLOWLY = 0.2  # seconds from one frame with numbers to the next, so that they can be read
-PATIENCE = 1.0  # seconds for which a request waits for a new frame
-WORK = 10**11  # operations of a second-order step, at most
-STEPS = 10_000_000  # after so many training ends: an hour or more
+_PATIENCE = 1.0  # seconds for which a request waits for a new frame
+MOST_WORK = 10**11  # operations of a second-order step, at most
+MOST_STEPS = 10_000_000  # after this number training ends: an hour or more
 
 
 class Session:
     """Networks in training and the frames that show them; one thread calls `round`, any thread the others."""
 
-    def __init__(self, task: Task, settings: Settings) -> None:
-        self._task, self._settings, self.bytes = task, settings, bytes_of(task, settings)
-        self._batch = BATCH if len(task.y) > LOOKED and settings.method == "adam" else 0
+    def __init__(self, task: LearningTask, settings: Settings) -> None:
+        self._task, self._settings, self.bytes = task, settings, estimate_memory(task, settings)
+        self._batch = STEP_ROWS if len(task.y) > LOOKED and settings.method == "adam" else 0
         self._trainings = _trainings(task, settings, self._batch)
         self._latest, self._fresh = [training.snapshot() for training in self._trainings], True
         self._painter, self._frame = Painter(task, settings, self._latest), Reply({"frame": 0})
@@ -44,7 +44,7 @@ class Session:
         """Return what a page shows of the task."""
         notes = [f"{reason}. Training runs in NumPy, which is slower."] if (reason := why_not_native()) else []
         if self._batch:
-            notes.append(f"Each step takes {BATCH} of the rows, and the loss is that of {LOOKED} of them.")
+            notes.append(f"Each step takes {STEP_ROWS} of the rows, and the loss is that of {LOOKED} of them.")
         return problem_of(self._task, self._settings, notes)
 
     @property
@@ -68,8 +68,8 @@ class Session:
             self._steps = max(1, round(steps * min(2.0, max(0.5, seconds / spent))))
         if all(training.ended for training in self._trainings):
             self.end(f"No network improves any more after {self._trainings[0].step:,} steps.")
-        if self._trainings[0].step >= STEPS:
-            self.end(f"Training ended after {STEPS:,} steps.")
+        if self._trainings[0].step >= MOST_STEPS:
+            self.end(f"Training ended after {MOST_STEPS:,} steps.")
         if single or not self._fresh:
             self._keep()
 
@@ -101,9 +101,9 @@ class Session:
             self._settle()
             with self._change:
                 if after >= self._painter.frames:
-                    self._change.wait_for(lambda: self._fresh or self.ended, PATIENCE)
+                    self._change.wait_for(lambda: self._fresh or self.ended, _PATIENCE)
                 snapshots, fresh, self._fresh = self._latest, self._fresh, False
-            self._due = max(self._due + 1 / RATE, time.monotonic())  # a frame that was late does not delay the next
+            self._due = max(self._due + 1 / _RATE, time.monotonic())  # a frame that was late does not delay the next
             if fresh or (self.paused and not self._numbered):
                 self._frame = self._paint(snapshots)
             if after >= self._painter.frames:
@@ -121,12 +121,12 @@ class Session:
         """Return the best network of an activation as a file."""
         self._settle()
         names = self._settings.activations
-        now = self._latest[names.index(known("activation", activation, names))]
+        now = self._latest[names.index(match_name("activation", activation, names))]
         return export(self._task, self._settings, now, self._batch, form)
 
     def command(self, name: Any) -> dict[str, Any]:
         """Pause, resume, step or stop."""
-        known("command", name, ("pause", "resume", "step", "stop"))
+        match_name("command", name, ("pause", "resume", "step", "stop"))
         self.asked = time.monotonic()
         with self._change:
             self.paused = name != "resume"
@@ -147,7 +147,7 @@ class Session:
         return {"step": step, "seconds": self._seconds, "rate": rate, "paused": self.paused, "ended": self.ended}
 
 
-def _trainings(task: Task, settings: Settings, batch: int) -> list[LiveTraining] | list[LiveFinish]:
+def _trainings(task: LearningTask, settings: Settings, batch: int) -> list[LiveTraining] | list[LiveFinish]:
     """Return the networks of each activation before their first step; network i starts alike in all of them."""
     widths = task.widths(settings)
     shape: dict[str, Any] = {"alpha": settings.alpha, "c": settings.c}
@@ -164,17 +164,17 @@ def _trainings(task: Task, settings: Settings, batch: int) -> list[LiveTraining]
     return [LiveFinish(one, start[: one.parameters], rows, **shape) for one in networks]
 
 
-def check_work(task: Task, settings: Settings) -> None:
+def check_work(task: LearningTask, settings: Settings) -> None:
     """Raise UserError if one second-order step of all networks would take longer than about two seconds."""
     parameters = max(MLP(task.widths(settings), name).parameters for name in settings.activations)
     work = len(settings.activations) * settings.networks * task.y.size * parameters**2
-    if settings.method != "adam" and work > WORK:
-        most = settings.networks * WORK // work
+    if settings.method != "adam" and work > MOST_WORK:
+        most = settings.networks * MOST_WORK // work
         remedy = f"at most {most} networks" if most else "a smaller network, fewer rows, or Adam"
         raise UserError(f"a second-order step of {settings.networks} such networks takes too long; use {remedy}")
 
 
-def bytes_of(task: Task, settings: Settings) -> int:
+def estimate_memory(task: LearningTask, settings: Settings) -> int:
     """Estimate the memory of a session: parameters, moments and copies, pixels, and the table."""
     rows = max(MLP(task.widths(settings), name).parameters for name in settings.activations)
     return 4 * len(settings.activations) * settings.networks * (8 * rows + 500) + 8 * (task.x.nbytes + task.y.nbytes)

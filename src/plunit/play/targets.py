@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from plunit.base.errors import UserError
-from plunit.base.fields import known, made
+from plunit.base.fields import construct, match_name
 from plunit.base.ranges import DOMAIN, Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.ensemble.arrays import Array, Scale
@@ -20,12 +20,12 @@ from plunit.expressions import Expression
 from plunit.fitting.problems import Problem, of_drawing, of_expression, of_numbers
 
 MEMBERS = Range(1, 4096)
-POINTS = 1_000_000  # of a drawing or a table, at most
+MOST_POINTS = 1_000_000  # of a drawing or a table, at most
 AXIS = (100, 20)  # points of each axis, for functions of one and of two variables
 TURN = 2 * math.pi
 End = Annotated[float, DOMAIN]
 
-PAPER = {
+PAPER_FUNCTIONS = {
     "sine": (("sin(x)",), -TURN, TURN, 50),
     "parametric": (("(cos(t) - cos(2 * t)) ** 3", "(sin(2 * t) - sin(t)) ** 3"), 0.0, TURN, 50),
     "saddle": (("x ** 2 - y ** 2",), -3.0, 3.0, 21),
@@ -56,8 +56,8 @@ class Settings:
 
 def settings_of(given: Any) -> Settings:
     """Return the settings of a page, or raise UserError with what is wrong."""
-    found = made("settings", Settings, given)
-    names = [known("activation", name, ACTIVATIONS) for name in found.activations]
+    found = construct("settings", Settings, given)
+    names = [match_name("activation", name, ACTIVATIONS) for name in found.activations]
     if len(set(names)) < len(names):
         raise UserError(f"each activation can be named once, got {', '.join(names)}")
     if "plu_learned" in names and not 1e-6 <= found.alpha <= 1 - 1e-6:
@@ -66,7 +66,7 @@ def settings_of(given: Any) -> Settings:
 
 
 @dataclass(frozen=True)
-class Task:
+class LearningTask:
     """Rows x [n, in] and y [n, out] in the units of the user; the networks learn scales[1](y) from scales[0](x)."""
 
     title: str
@@ -98,7 +98,7 @@ class Task:
         return self.scales[0](self.x).astype(np.float32), self.scales[1](self.y).astype(np.float32)
 
 
-def task_of(target: Any) -> Task:
+def task_of(target: Any) -> LearningTask:
     """Return the task that a page describes, or raise UserError.
 
     {"kind": "expression", "text": "sin(x)", "low": -6, "high": 6}, {"kind": "paper", "name": "sine"},
@@ -107,11 +107,11 @@ def task_of(target: Any) -> Task:
     if not isinstance(target, dict):
         raise UserError("a target must be an object such as {'kind': 'expression', 'text': 'sin(x)'}")
     fields = dict(target)
-    kind = known("kind of target", fields.pop("kind", None), KINDS)
-    return made(f"a target of kind {kind}", KINDS[kind], fields)
+    kind = match_name("kind of target", fields.pop("kind", None), _KINDS)
+    return construct(f"a target of kind {kind}", _KINDS[kind], fields)
 
 
-def _typed(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 6.0) -> Task:
+def _of_text(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 6.0) -> LearningTask:
     names = of_expression(text, low, high, 2).inputs  # at the corners: how many variables?
     if len(names) > 2:
         raise UserError(f"use one or two variables; {text[:60]!r} has {', '.join(names[:9])}")
@@ -119,35 +119,42 @@ def _typed(text: Annotated[str, Range(0, 10_000)], low: End = -6.0, high: End = 
     return _task([found], found.notes)
 
 
-def _paper(name: Any) -> Task:
-    texts, low, high, axis = PAPER[known("function of the paper", name, PAPER)]
+def _of_paper(name: Any) -> LearningTask:
+    texts, low, high, axis = PAPER_FUNCTIONS[match_name("function of the paper", name, PAPER_FUNCTIONS)]
     return _task([of_expression(written, low, high, axis) for written in texts], scaled=False)
 
 
-def _drawn(points: Any) -> Task:
-    if not isinstance(points, list) or len(points) > POINTS:
-        raise UserError(f"a drawing is a list of at most {POINTS:,} points")
+def _of_drawing(points: Any) -> LearningTask:
+    if not isinstance(points, list) or len(points) > MOST_POINTS:
+        raise UserError(f"a drawing is a list of at most {MOST_POINTS:,} points")
     return _task([of_drawing(points, AXIS[0])])
 
 
-def _table(text: Annotated[str, Range(0, 10_000_000)], name: Annotated[str, Range(0, 200)] = "table.csv") -> Task:
+def _of_table(
+    text: Annotated[str, Range(0, 10_000_000)], name: Annotated[str, Range(0, 200)] = "table.csv"
+) -> LearningTask:
     if text.startswith("PAR1"):
         raise UserError("the table is Parquet; save it as CSV")
     notes: list[str] = []
     data = text.encode(errors="surrogatepass")
     found = of_numbers(Path(name), notes.append, content=data)
-    if len(found.y) > POINTS:
-        raise UserError(f"the table has {len(found.y):,} rows, the limit is {POINTS:,}")
+    if len(found.y) > MOST_POINTS:
+        raise UserError(f"the table has {len(found.y):,} rows, the limit is {MOST_POINTS:,}")
     if len(found.inputs) > 2:
         raise UserError(f"the table has {len(found.inputs)} inputs that vary; keep one or two before the last column")
     order = np.random.default_rng(0).permutation(len(found.y))  # batches want rows in random order
     return _task([found._replace(title=name, x=found.x[order], y=found.y[order])], notes)
 
 
-KINDS: dict[str, Callable[..., Task]] = {"expression": _typed, "paper": _paper, "drawn": _drawn, "csv": _table}
+_KINDS: dict[str, Callable[..., LearningTask]] = {
+    "expression": _of_text,
+    "paper": _of_paper,
+    "drawn": _of_drawing,
+    "csv": _of_table,
+}
 
 
-def _task(outputs: list[Problem], notes: Sequence[str] = (), *, scaled: bool = True) -> Task:
+def _task(outputs: list[Problem], notes: Sequence[str] = (), *, scaled: bool = True) -> LearningTask:
     """Return the task; scaled, the box is [-2 pi, 2 pi] and y as wide as a sine, as the paper's settings want it."""
     first, y = outputs[0], np.stack([one.y for one in outputs], axis=1)
     if 0 < (least := np.ptp(y, axis=0).min()) < 1e-30:
@@ -159,4 +166,4 @@ def _task(outputs: list[Problem], notes: Sequence[str] = (), *, scaled: bool = T
         (low, high), spread = first.box.T, Scale.of(y, np.ones(len(y)))
         scales = [Scale((low + high) / 2, (high - low) / (2 * TURN)), Scale(spread.mean, spread.spread * math.sqrt(2))]
     title = ", ".join(one.title for one in outputs)
-    return Task(title, first.x, y, first.target, first.box, scales, first.expression, notes)
+    return LearningTask(title, first.x, y, first.target, first.box, scales, first.expression, notes)

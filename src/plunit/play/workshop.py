@@ -9,16 +9,16 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from plunit.base.errors import UserError
-from plunit.base.fields import known, made
+from plunit.base.fields import construct, match_name
 from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.play.frames import Reply
-from plunit.play.session import Session, bytes_of, check_work
-from plunit.play.targets import MEMBERS, POINTS, TURN, Settings, settings_of, task_of
+from plunit.play.session import Session, check_work, estimate_memory
+from plunit.play.targets import MEMBERS, MOST_POINTS, TURN, Settings, settings_of, task_of
 
 SESSIONS = 8  # pages that train at once
-MEMORY = 2**28  # bytes of one session; all together may have four times as much
-SECONDS = 10.0  # a session whose page has not asked for a frame for so long is ended
+MOST_MEMORY = 2**28  # bytes of one session; all together may have four times as much
+IDLE_SECONDS = 10.0  # a session whose page has not asked for a frame for so long is ended
 ROUND = 0.032  # seconds of a turn of all sessions together
 LEAVE = 2.0  # seconds for which the end waits for a step that is under way; a longer one ends with the process
 BODY = 10_000_000  # bytes that a page may send at once
@@ -48,7 +48,7 @@ class Workshop:
 
     def call(self, kind: str, body: Any) -> Reply:
         """Answer a call; what the user can put right is a UserError."""
-        return made(f"the call {kind}", self._calls[known("call", kind, self._calls)], body)
+        return construct(f"the call {kind}", self._calls[match_name("call", kind, self._calls)], body)
 
     def answer(self, kind: str, body: Any) -> tuple[int, Reply]:
         """Return the status of HTTP for a call, and the reply or {"error": one line}."""
@@ -76,7 +76,7 @@ class Workshop:
         activations = [
             {"name": name, "title": one.title, "piecewise": one.exact is not None} for name, one in ACTIVATIONS.items()
         ]
-        limits = {"networks": MEMBERS.high, "points": POINTS, "body": BODY, "sessions": SESSIONS}
+        limits = {"networks": MEMBERS.high, "points": MOST_POINTS, "body": BODY, "sessions": SESSIONS}
         return Reply({"activations": activations, "limits": limits, "defaults": vars(default)})
 
     def _start(self, settings: Any, replaces: Any = "") -> Reply:
@@ -88,7 +88,7 @@ class Workshop:
             check_work(task, chosen)
             with self._lock:
                 others = [session.bytes for name, session in self._sessions.items() if name != replaces]
-                self._check_room(bytes_of(task, chosen), others)
+                self._check_room(estimate_memory(task, chosen), others)
                 self._drop(str(replaces))
             session = Session(task, chosen)
             name = self._add(session)
@@ -106,11 +106,11 @@ class Workshop:
         return name
 
     def _check_room(self, needed: int, others: list[int]) -> None:
-        if needed > MEMORY:
-            raise UserError(f"this needs {needed >> 20} MB, the limit is {MEMORY >> 20} MB; use fewer networks")
+        if needed > MOST_MEMORY:
+            raise UserError(f"this needs {needed >> 20} MB, the limit is {MOST_MEMORY >> 20} MB; use fewer networks")
         if len(others) >= SESSIONS:
             raise UserError(f"{len(others)} pages are training, the limit is {SESSIONS}; close one of them")
-        if sum(others) + needed > 4 * MEMORY:
+        if sum(others) + needed > 4 * MOST_MEMORY:
             raise UserError("the other pages need too much memory; close one of them, or use fewer networks")
 
     def _find(self, name: Any) -> Session:
@@ -146,7 +146,7 @@ class Workshop:
     def _take_turns(self) -> None:
         """Give each session one turn, or wait for one; nothing here holds a session after it has been dropped."""
         with self._lock:
-            late = time.monotonic() - SECONDS
+            late = time.monotonic() - IDLE_SECONDS
             for name in [name for name, session in self._sessions.items() if session.asked < late]:
                 self._drop(name)
             busy = [session for session in self._sessions.values() if not session.waiting]

@@ -11,14 +11,14 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-from plunit.base.machine import run_group
+from typing import Any
 
 CSRC = Path(__file__).with_name("csrc")
 PROGRAMS = ("train", "chain", "prove")  # networks; density networks; bounds of networks
@@ -125,6 +125,20 @@ def output(command: list[str], **environment: str) -> bytes:
         said = first_error(done.stderr.decode(errors="replace"))
         raise _failure(command, f"ended with exit code {done.returncode} and printed {said}")
     return done.stdout
+
+
+def run_group(command: list[str], *, timeout: float, env: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
+    """Run a command as `subprocess.run` does, in a group of its own, which an error or Ctrl-C ends as a whole."""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, start_new_session=True, env=env, **pipes) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # on macOS a group that has just ended
+                os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+            process.wait()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 def first_error(log: str) -> str:

@@ -97,7 +97,7 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
 def cache_library(path: Path, build: Callable[[str], bytes]) -> Path:
     """Return the path of a library in the cache; unless it is there, `build` makes it in a scratch folder."""
     try:
-        if not cache.verified(path):
+        if not cache.is_verified(path):
             with cache.part_folder(path.parent) as scratch:
                 content = build(scratch)
             cache.write_verified(path, content)

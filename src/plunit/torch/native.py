@@ -68,7 +68,7 @@ def binaries() -> Iterator[Path]:
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home folder
         if (cache.user_cache() / binary_name()).exists():  # else no folder is made
             path = cache.private_folder() / binary_name()
-            if cache.verified(path):
+            if cache.is_verified(path):
                 yield path
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plunit.base.errors import UserError
-from plunit.data.tables import RawTable, read_columns, read_table
+from plunit.data.tables import Table, read_columns, read_table
 from plunit.ensemble import ACTIVATIONS
 from plunit.lab import plan, running
 from plunit.lab.experiment import catalogue
@@ -171,7 +171,7 @@ def test_a_table_that_has_changed_is_not_taken_for_the_old_one(tmp_path, table):
 def test_a_column_that_is_constant_in_the_training_rows_is_not_divided_by_rounding(common):
     x = np.full((400, 2), common)
     x[:, 1] = np.random.default_rng(0).normal(size=400)
-    table = RawTable((*x.T,), x[:, 1] ** 2, ("a", "b"), "y", "")
+    table = Table(x, x[:, 1] ** 2, ("a", "b"), "y", "")
     first = Split(TableRows(table), 0.2, np.random.default_rng(3)).test[0]
     x[first, 0] = 3
     split = Split(TableRows(table), 0.2, np.random.default_rng(3))

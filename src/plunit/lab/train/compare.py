@@ -13,8 +13,8 @@ import numpy as np
 
 from plunit.base.errors import UserError
 from plunit.base.ranges import COUNT, RATE, SHARE, WIDTH, Range
-from plunit.data.encoding import column_encoder, stack_columns
-from plunit.data.tables import RawTable, read_columns
+from plunit.data.encoding import column_encoder
+from plunit.data.tables import Table, read_columns
 from plunit.ensemble import MLP, forward, initial, train
 from plunit.ensemble.arrays import Array, is_constant
 from plunit.ensemble.training_data import Data
@@ -135,9 +135,10 @@ class TableRows:
     input for a text, or for a gap, that does not occur among the training rows is 0.
     """
 
-    def __init__(self, table: RawTable) -> None:
+    def __init__(self, table: Table) -> None:
         self.y = table.y
-        self._x, self._numbers, self._texts = stack_columns(table)
+        self._x, self._texts = table.x, table.texts
+        self._numbers = [at for at in range(len(table.inputs)) if at not in table.texts]
         self._plain = not self._texts and not np.isnan(self._x).any()
         self._names = [] if self._plain else self._fit(slice(None)).get_feature_names_out().tolist()
         self.inputs = len(table.inputs) if self._plain else len(self._names)
