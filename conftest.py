@@ -43,8 +43,6 @@ def engine(request):
 
 ABSENT = [name for name in ("jax", "equinox", "flax", "flowjax") if find_spec(name) is None]
 collect_ignore = [path for name in ABSENT for path in (f"src/plunit/{name}.py", f"tests/test_{name}.py")]
-if find_spec("triton") is None:
-    collect_ignore.append("src/plunit/torch/triton_kernel.py")
 if find_spec("anywidget") is None:
     collect_ignore.append("src/plunit/play/widget.py")
 if find_spec("sklearn") is None:

@@ -20,7 +20,7 @@ from plunit.torch.conversion import convert
 from plunit.torch.exact.network import to_network
 from plunit.torch.initialising import init_, param_groups
 from plunit.torch.module import PLU, Residual
-from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope, use_triton
+from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope
 
 __all__ = [
     "PLU",
@@ -35,5 +35,4 @@ __all__ = [
     "plu",
     "slope",
     "to_network",
-    "use_triton",
 ]

@@ -1,15 +1,12 @@
 """PLU on PyTorch tensors. `plu` decides which implementation serves a call.
 
 - The native kernel (csrc) serves plain CPU tensors; csrc/native.cpp says which and returns None for the others.
-- The Triton kernel serves GPU tensors after `use_triton()`.
 - The composite, PyTorch's own ops, serves all other eager tensors.
 - Compilers, torch.export, torch.func and forward mode get the formula itself; exporters to ONNX a shorter form.
 """
 
 from __future__ import annotations
 
-import importlib
-import os
 from typing import Any
 
 import torch
@@ -31,39 +28,19 @@ _WIDE = {
 """The dtypes of x, and those in which PLU is computed."""
 
 
-_triton: Any = None  # the module of the Triton kernel, once `use_triton` was called
-
-
 def has_native() -> bool:
     """Whether the native kernel is there; without it PLU has the same values and gradients, more slowly."""
     return _native is not None
-
-
-def use_triton(on: bool = True) -> None:
-    """Let Triton serve plain tensors on CUDA, ROCm and XPU devices; PLUNIT_TRITON=1 in the environment does the same.
-
-    The kernel is opt-in because it has never run on a GPU; see docs/function.md. Triton comes with
-    PyTorch for CUDA and ROCm.
-    """
-    global _triton
-    if not on:
-        _triton = None
-        return
-    try:
-        _triton = importlib.import_module("plunit.torch.triton_kernel")
-    except ImportError as error:
-        raise ImportError(f"the Triton kernel needs Triton, which does not import here ({error})") from error
 
 
 def kernels() -> dict[str, str]:
     """Return the implementations of PLU, and what each serves here.
 
     >>> list(kernels())
-    ['native', 'triton', 'composite']
+    ['native', 'composite']
     """
     native = "plain CPU tensors" if has_native() else "not built: python -m plunit.torch.build"
-    triton = "plain tensors on CUDA, ROCm and XPU" if _triton else "off: plunit.torch.use_triton()"
-    return {"native": native, "triton": triton, "composite": "all other tensors"}
+    return {"native": native, "composite": "all other tensors"}
 
 
 def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool = False) -> Tensor:
@@ -76,8 +53,8 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         inplace: overwrite x with the result.
 
     The derivative is 1 where |x| <= c and alpha elsewhere; so it is 1 at the kinks. Backward keeps one tensor: the
-    output on the native and Triton kernels, else the input. They keep the input, too, for alpha = 0, because the output
-    does not determine the piece, and where the gradient of alpha needs more digits than the output has.
+    output on the native kernel, else the input. The native kernel also keeps the input for alpha = 0, because the
+    output does not determine the piece, and where the gradient of alpha needs more digits than the output has.
 
     >>> plu(torch.tensor([-2.0, 0.5, 2.0]))
     tensor([-1.1000,  0.5000,  1.1000])
@@ -93,8 +70,7 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         return x.copy_(y) if inplace else y
     if _native is None and x.is_cpu:
         native.notice()
-    use_triton_here = _triton is not None and _triton.takes(x, alpha, c)
-    return kernel.apply(_triton if use_triton_here else composite, x, alpha, c, inplace)
+    return kernel.apply(composite, x, alpha, c, inplace)
 
 
 def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
@@ -206,7 +182,3 @@ def _clip_form(xp: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
 def _convert(tensor: Tensor, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return the tensor in this dtype on this device; `to` would leave a node in a trace even if both are the same."""
     return tensor if tensor.dtype == dtype and tensor.device == device else tensor.to(device, dtype)
-
-
-if os.environ.get("PLUNIT_TRITON") == "1":
-    use_triton()
