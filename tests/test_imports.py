@@ -20,7 +20,7 @@ ORDER = [
     ["pieces"],  # proofs run in a compiled program
     ["expressions", "torch", "jax", "keras", "ensemble"],
     ["densities"],  # between the ensemble, whose arrays it uses, and those that use it
-    ["dispatch", "equinox", "flax", "flowjax", "invertible"],
+    ["dispatch", "equinox", "flax", "invertible"],
     ["sklearn"],  # densities become flows of PyTorch
     ["fitting", "lab"],
     ["play"],
@@ -93,7 +93,7 @@ def test_no_package_exports_a_name_of_one_of_its_modules():
         assert shadowed(package, files, path.read_text()) == [], package
 
 
-OF_FRAMEWORKS = {"PLU", "SmoothPLU"}
+OF_FRAMEWORKS = {"PLU"}
 """One thing with one name: the layer, or the bijection, of each framework."""
 
 
@@ -121,7 +121,7 @@ sys.meta_path.insert(0, Absent())
 @pytest.mark.parametrize(
     ("name", "module", "extra"),
     [
-        *((name, name, name) for name in ("jax", "equinox", "flax", "flowjax", "keras")),
+        *((name, name, name) for name in ("jax", "equinox", "flax", "keras")),
         ("sklearn", "sklearn", "fit"),
         ("torch", "invertible", "torch"),
     ],
@@ -146,7 +146,7 @@ LOADED = {
     "plunit.equinox": "equinox jax",
     "plunit.flax": "flax jax",
 }
-HEAVY = ("equinox", "flax", "flowjax", "jax", "keras", "matplotlib", "onnx", "sklearn", "tensorflow", "torch")
+HEAVY = ("equinox", "flax", "jax", "keras", "matplotlib", "onnx", "sklearn", "tensorflow", "torch")
 
 
 @pytest.mark.parametrize(("imported", "expected"), LOADED.items())
