@@ -17,7 +17,6 @@ from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf
 from plunit.invertible.bijections.chain import Chain, Frozen, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU, Tanh
 from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
-from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.conversions import BijectionTransform, to_flow
 from plunit.invertible.flow import Flow
@@ -55,7 +54,6 @@ __all__ = [
     "LeakyReLU",
     "Orthogonal",
     "Permutation",
-    "Reversible",
     "ScaleShift",
     "SmoothPLU",
     "Tanh",

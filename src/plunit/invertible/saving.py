@@ -22,7 +22,6 @@ from plunit.invertible.bijections.bijection import Bijection, faults
 from plunit.invertible.bijections.chain import Chain, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU, Tanh
 from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
-from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.training.likelihood import Annealing
 
@@ -41,7 +40,7 @@ KINDS: dict[str, tuple[type[Bijection], tuple[str, ...]]] = {
 A row is one point of the check-list in `Bijection`.
 """
 
-_CHAINS: dict[str, type[Chain]] = {"Chain": Chain, "Reversible": Reversible}
+_CHAINS = ("Chain", "Reversible")  # the latter in files of 0.2: the same map
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _FORMAT = 1
 _DEEPEST = 20
@@ -87,7 +86,7 @@ def _described(bijection: Bijection | Conditional) -> dict[str, Any]:
         rest = {"context": bijection.context, "hidden": list(bijection.hidden), "slots": bijection.slots}
         return {"kind": "Conditional", "part": _described(bijection.bijection), **rest}
     name = bijection.kind
-    if type(bijection) is _CHAINS.get(name):
+    if type(bijection) is Chain:
         return {"kind": name, "parts": [_described(part) for part in bijection.parts()]}
     if type(bijection) is Inverse:
         return {"kind": name, "part": _described(bijection.bijection)}
@@ -129,7 +128,7 @@ def _built(given: Any, prefix: str, state: State, depth: int = 0) -> Any:
     kind, options = given["kind"], {name: value for name, value in given.items() if name != "kind"}
     if kind in _CHAINS and options.keys() == {"parts"} and isinstance(options["parts"], list):
         parts = enumerate(options["parts"])
-        return _CHAINS[kind](*(_built(part, f"{prefix}bijections.{i}.", state, depth + 1) for i, part in parts))
+        return Chain(*(_built(part, f"{prefix}bijections.{i}.", state, depth + 1) for i, part in parts))
     if kind == "Inverse" and options.keys() == {"part"}:
         return Inverse(_built(options["part"], f"{prefix}bijection.", state, depth + 1))
     if kind == "Conditional" and depth == 0 and options.keys() == {"part", "context", "hidden", "slots"}:
