@@ -1,9 +1,9 @@
 """Bijections of R^n, invertible networks and flows, for PyTorch.
 
 Points enter; images with log|det|, densities and samples leave. Open `flow.py` first, which makes a density of a
-bijection; `bijections/` has the contract and every layer, `training/` is behind `Flow.fit`, `invertible_network.py`
-builds the usual networks, `contexts.py` makes them conditional, `conversions.py` leads to other libraries, and
-`saving.py` to files.
+bijection and trains it in `Flow.fit`; that uses `batches.py`, `screening.py` and `training.py`. `bijections/` has the
+contract and every layer, `invertible_network.py` builds networks, `contexts.py` makes them conditional,
+`conversions.py` leads to other libraries, and `saving.py` to files.
 """
 
 try:
@@ -29,7 +29,7 @@ from plunit.invertible.invertible_network import (
     density,
 )
 from plunit.invertible.toys import TOYS, toy
-from plunit.invertible.training.likelihood import RHO, Annealing, Diverged, Fitted
+from plunit.invertible.training import RHO, Annealing, Diverged, Fitted
 
 __all__ = [
     "LU",

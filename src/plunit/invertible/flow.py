@@ -16,23 +16,24 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 from torch.distributions import Distribution, Transform
+from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from plunit.base.progress import step_bar
-from plunit.base.ranges import as_count
+from plunit.base.ranges import as_count, as_positive
 from plunit.invertible import saving
+from plunit.invertible.batches import check_dense, context_size, prepare
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection, expect
 from plunit.invertible.bijections.chain import Frozen
 from plunit.invertible.contexts import Conditional, check_finite
-from plunit.invertible.training.batches import check_dense, context_size, prepare
-from plunit.invertible.training.likelihood import (
+from plunit.invertible.training import (
     Annealing,
+    Diverged,
     Fitted,
-    HeldOut,
+    Snapshot,
     annealing_of,
-    as_positive,
     check_options,
-    train,
+    mean_loss,
 )
 
 _LARGEST_BATCH = 10_000_000
@@ -143,7 +144,7 @@ class Flow(nn.Module):
     ) -> Fitted:
         """Train by maximum likelihood: Adam, the learning rate falling to 0 along a half cosine.
 
-        However training ends, by an error or by Ctrl-C too, the flow keeps its best state by validation or, without
+        However training ends, also by an error or by Ctrl-C, the flow keeps its best state by validation or, without
         validation, the last one whose loss was finite.
 
         Args:
@@ -151,7 +152,7 @@ class Flow(nn.Module):
                 random; a function that draws n points; or a loader, an iterable of batches, which is read again and
                 again. Functions and loaders of a conditional flow give pairs (points, contexts). Numbers are converted
                 to the dtype and device of the flow. What cannot be learned is named: see
-                `plunit.invertible.training.batches`.
+                `plunit.invertible.screening`.
             steps: how many steps.
             context: the contexts of the points, shape (..., k), for a conditional flow.
             weights: a number >= 0 for each point: its part in the likelihood. A step takes points in proportion.
@@ -174,18 +175,54 @@ class Flow(nn.Module):
         """
         steps, batch = as_count("steps", steps, 1), as_count("batch", batch, 1, _LARGEST_BATCH)
         patience = None if patience is None else as_count("patience", patience, 1)
-        lr, clip = as_positive("lr", lr), None if clip is None else as_positive("clip", clip)
+        lr, clip = as_positive("lr", lr, 0.01), None if clip is None else as_positive("clip", clip, 1)
         check_options(anneal, generator, progress, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
-        anneal = annealing_of(self.bijection, anneal)
-        draw, aside, aside_weights = prepare(self, data, context, weights, validation, batch, generator)
-        held = None if aside is None else HeldOut(self, aside, aside_weights, steps, patience, anneal)
+        annealing = annealing_of(self.bijection, anneal)
+        # states with rounded corners are not kept as the best: they are another function
+        first = 0 if annealing is None else annealing.first_sharp_step(steps)
+        draw, held, held_weights = prepare(self, data, context, weights, validation, batch, generator)
         optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
-        if clip is not None:
-            optimizer.register_step_pre_hook(lambda *_: _shorten(self, clip))
-        with step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
-            return train(self, lambda: draw(batch), optimizer, steps, anneal, held, show)
+        schedule = CosineAnnealingLR(optimizer, steps)
+        losses: list[float] = []
+        validation_losses: dict[int, float] = {}
+        good, was_training = Snapshot(self), self.training
+        best: tuple[int, Snapshot] | None = None  # by validation
+        bar = step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None))
+        try:
+            with torch.enable_grad(), bar as show:
+                self.train()
+                for step in range(steps + 1):
+                    if step < steps:  # then a check: the last step's batch must still have a finite likelihood
+                        if annealing is not None and not annealing.shrink_corners(self, step, steps):
+                            annealing = None
+                        rows = draw(batch)
+                    loss = -self.log_prob(*rows).mean()
+                    if not loss.isfinite():
+                        raise Diverged(step, loss.item())
+                    good.renew()
+                    if held is not None and (step % max(1, steps // 100) == 0 or step == steps):
+                        validation_losses[step] = loss_now = mean_loss(self, held, held_weights)
+                        if step >= first and loss_now < math.inf:
+                            if best is None or loss_now < validation_losses[best[0]]:
+                                best = step, Snapshot(self)
+                            elif patience is not None and step - best[0] >= patience:
+                                break
+                    if step == steps:
+                        break
+                    optimizer.zero_grad()
+                    loss.backward()  # type: ignore[no-untyped-call]
+                    if clip is not None:
+                        nn.utils.clip_grad_norm_(self.parameters(), clip)
+                    optimizer.step()
+                    schedule.step()
+                    losses.append(loss.item())
+                    show(step + 1, losses[-1])
+        finally:
+            (good if best is None else best[1]).restore()
+            self.train(was_training)
+        return Fitted(losses, validation_losses, len(losses) if best is None else best[0])
 
     def sharpen(self) -> None:
         """Remove all rounded corners: the bijection becomes the sharp one, which shares its parameters."""
@@ -239,11 +276,6 @@ class Flow(nn.Module):
             check_dense(context, "context")
         self.bijection.check(context)
         return (context,)
-
-
-def _shorten(flow: Flow, clip: float) -> None:
-    """Shorten the gradient to a norm of at most `clip`."""
-    nn.utils.clip_grad_norm_(flow.parameters(), clip)
 
 
 def _check_base(distribution: Distribution, features: int) -> None:

@@ -18,7 +18,7 @@ from plunit.invertible.bijections.chain import Chain
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU
 from plunit.invertible.bijections.linear import LU, Orthogonal
 from plunit.invertible.contexts import Conditional
-from plunit.invertible.training.likelihood import RHO
+from plunit.invertible.training import RHO
 
 ActivationMaker = Callable[[int, int], Bijection]
 """Makes the activation of a block from the number of features and the index of the block."""

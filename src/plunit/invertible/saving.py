@@ -23,7 +23,7 @@ from plunit.invertible.bijections.chain import Chain, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU, Tanh
 from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
 from plunit.invertible.contexts import Conditional
-from plunit.invertible.training.likelihood import Annealing
+from plunit.invertible.training import Annealing
 
 KINDS: dict[str, tuple[type[Bijection], tuple[str, ...]]] = {
     "PLU": (PLU, ("learnable", "boundary")),
