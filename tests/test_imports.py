@@ -166,6 +166,13 @@ def test_no_import_loads_another_framework_and_most_take_no_half_a_second(import
     assert float(seconds) < 0.5
 
 
+def test_plu_of_pytorch_loads_no_exact_networks():
+    program = "import sys, plunit.torch; print([name for name in sys.modules if 'pieces' in name or 'exact' in name])"
+    program += "; print(plunit.torch.to_network.__module__, 'plunit.pieces' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["[]", "plunit.torch.exact.network True"]
+
+
 def set_twice(source):
     """Return the names that a module sets more than once at its top level; the later value holds for all of it."""
     targets = [target for node in ast.parse(source).body if isinstance(node, ast.Assign) for target in node.targets]

@@ -132,11 +132,11 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     if any(isinstance(value, (int, float)) and value > _LARGEST for value in (alpha, c)):
         largest = float(_precision(jnp.asarray(x)).max)
         alpha, c = (min(value, largest) if isinstance(value, (int, float)) else value for value in (alpha, c))
-    return _run(function, x, alpha, c)
+    return _compute(function, x, alpha, c)
 
 
 @partial(jax.jit, static_argnums=0)
-def _run(function: Any, x: Any, alpha: Any, c: Any) -> Any:
+def _compute(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     """Evaluate on x as floats, half precision through float32; the result has the type of x."""
     x = jnp.asarray(x)
     wide = _precision(x).dtype

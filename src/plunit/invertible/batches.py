@@ -141,7 +141,7 @@ def is_array(data: Any) -> bool:
     return not (callable(data) or isinstance(data, Iterable))
 
 
-def checked_weights(weights: Any, count: int) -> Tensor:
+def as_weights(weights: Any, count: int) -> Tensor:
     """Return weights as float64 on the CPU, where they are drawn from, or raise unless each point has one."""
     found = _tensor(weights, "weights", torch.zeros((), dtype=torch.float64))
     if found.shape != (count,):
@@ -169,7 +169,7 @@ def prepare(
     if is_array(data):
         rows, found = _rows(flow, data, context), None
         if weights is not None:
-            found = checked_weights(weights, len(rows[0]))
+            found = as_weights(weights, len(rows[0]))
             rows, found = tuple(part[(found > 0).to(part.device)] for part in rows), found[found > 0]
         screen(*rows)
         if fraction is not None:

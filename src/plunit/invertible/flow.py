@@ -83,7 +83,7 @@ class Flow(nn.Module):
         if not isinstance(x, Tensor):
             raise TypeError(f"log_prob takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
         check_dense(x, "log_prob")
-        z, log_det = boundary.of_data(self.bijection, x, *self._given(context))
+        z, log_det = boundary.of_data(self.bijection, x, *self._as_arguments(context))
         return self._base_log_prob(z) + log_det
 
     @torch.no_grad()
@@ -92,7 +92,7 @@ class Flow(nn.Module):
 
         Contexts must be finite.
         """
-        for given in self._given(context):
+        for given in self._as_arguments(context):
             check_finite(given)
         return self.rsample(n, context, generator=generator).contiguous()
 
@@ -105,7 +105,7 @@ class Flow(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Draw points with their log densities, in one pass; both are differentiable as those of `rsample`."""
         n = as_count("the number of samples", n, 1)
-        given = self._given(context)
+        given = self._as_arguments(context)
         batch = given[0].shape[:-1] if given else ()
         z = self._draw((n, *batch), generator)
         x, log_det = self.bijection.inverse(z, *given)
@@ -118,7 +118,7 @@ class Flow(nn.Module):
         """
         if not isinstance(self.bijection, Conditional):
             raise ValueError("this flow has no context; conditional(...) makes a bijection with one")
-        return self._with(self.bijection.at(*self._given(context)))
+        return self._with(self.bijection.at(*self._as_arguments(context)))
 
     def frozen(self) -> Flow:
         """A flow of the same density without parameters: for many calls of `log_prob` and `sample` after training."""
@@ -230,12 +230,12 @@ class Flow(nn.Module):
 
     def save(self, path: str | Path) -> None:
         """Write the flow, its structure and its numbers, to one safetensors file; see `plunit.invertible.saving`."""
-        saving.write(Path(path), self.bijection, self.origin.dtype, self.base is not None)
+        saving.save_bijection(Path(path), self.bijection, self.origin.dtype, self.base is not None)
 
     @classmethod
     def load(cls, path: str | Path, base: Distribution | None = None) -> Flow:
         """Return the flow that a file of `save` holds, on the CPU. A base of one's own is not in the file: give it."""
-        bijection, dtype, own_base = saving.read(Path(path))
+        bijection, dtype, own_base = saving.load_bijection(Path(path))
         if own_base and base is None:
             raise ValueError(f"{path} holds a flow over a base of its own: pass base=, as it was built")
         if base is not None and not own_base:
@@ -262,10 +262,10 @@ class Flow(nn.Module):
         return self.base.rsample(shape) if self.base.has_rsample else self.base.sample(shape)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Flow:
-        self.base = None if self.base is None else _mapped(self.base, fn, {})
+        self.base = None if self.base is None else _map_tensors(self.base, fn, {})
         return super()._apply(fn, recurse)  # type: ignore[no-untyped-call, no-any-return]
 
-    def _given(self, context: Tensor | None) -> tuple[Tensor, ...]:
+    def _as_arguments(self, context: Tensor | None) -> tuple[Tensor, ...]:
         """Return the context as arguments for the bijection: none or one."""
         if isinstance(context, Generator):
             raise TypeError("the second argument is a context; pass a random generator as generator=")
@@ -294,19 +294,19 @@ def _check_base(distribution: Distribution, features: int) -> None:
         )
 
 
-def _mapped(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]) -> Any:
+def _map_tensors(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]) -> Any:
     """Return a distribution, or what it holds, with fn applied to all its tensors; `seen` has what is done."""
     if isinstance(part, Tensor):
         return fn(part)
     if isinstance(part, nn.Module):
         return part._apply(fn)  # type: ignore[no-untyped-call]
     if type(part) in (list, tuple):
-        return type(part)(_mapped(each, fn, seen) for each in part)
+        return type(part)(_map_tensors(each, fn, seen) for each in part)
     if not isinstance(part, (Distribution, Transform)):
         return part
     if id(part) not in seen:  # a transform and its inverse know one another
         seen[id(part)] = twin = copy.copy(part)
         for name, value in vars(part).items():
             # a weak reference to an inverse is made anew where it is missing
-            vars(twin)[name] = None if isinstance(value, weakref.ref) else _mapped(value, fn, seen)
+            vars(twin)[name] = None if isinstance(value, weakref.ref) else _map_tensors(value, fn, seen)
     return seen[id(part)]

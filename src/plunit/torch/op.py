@@ -15,7 +15,7 @@ from torch.autograd import forward_ad
 
 from plunit.functional import check, formula, log_slope_formula, slope_formula
 from plunit.torch import composite, kernel, native
-from plunit.torch.kernel import Parameter, widened
+from plunit.torch.kernel import Parameter, widen
 
 _native: Any = native.load()
 
@@ -64,7 +64,7 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         if y is not None:
             return y  # type: ignore[no-any-return]
     if not (type(x) is Tensor and x.dtype is torch.float32 and _are_usual(alpha, c)):
-        x, alpha, c = _checked(x, alpha, c)
+        x, alpha, c = _as_arguments(x, alpha, c)
     if is_recorded() or is_transformed(x, alpha, c):
         y = _evaluate(_clip_form if torch.onnx.is_in_onnx_export() else formula, x, alpha, c)
         return x.copy_(y) if inplace else y
@@ -79,7 +79,7 @@ def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> inverse(plu(torch.tensor([-2.0, 0.5, 2.0])))
     tensor([-2.0000,  0.5000,  2.0000])
     """
-    y, outer, c = _checked(y, alpha, c)  # 1 / alpha in the precision of y, not in that of alpha
+    y, outer, c = _as_arguments(y, alpha, c)  # 1 / alpha in the precision of y, not in that of alpha
     check(alpha, c, invertible=True, tiny=torch.finfo(_WIDE[y.dtype]).tiny)
     return plu(y, 1 / outer, c)
 
@@ -90,7 +90,7 @@ def slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> slope(torch.tensor([-2.0, 1.0, 2.0]))
     tensor([0.1000, 1.0000, 0.1000])
     """
-    return _evaluate(slope_formula, *_checked(x, alpha, c))
+    return _evaluate(slope_formula, *_as_arguments(x, alpha, c))
 
 
 def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
@@ -99,7 +99,7 @@ def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> log_slope(torch.tensor([-2.0, 1.0, 2.0]))
     tensor([-2.3026,  0.0000, -2.3026])
     """
-    return _evaluate(log_slope_formula, *_checked(x, alpha, c))
+    return _evaluate(log_slope_formula, *_as_arguments(x, alpha, c))
 
 
 def is_recorded() -> bool:
@@ -135,7 +135,7 @@ def _are_usual(alpha: Any, c: Any) -> bool:
     return type(alpha) is type(c) is float and 1e-30 < alpha < 1e30 and 0 <= c < 1e30
 
 
-def _checked(x: Tensor, alpha: Any, c: Any) -> tuple[Tensor, Parameter, Parameter]:
+def _as_arguments(x: Tensor, alpha: Any, c: Any) -> tuple[Tensor, Parameter, Parameter]:
     """Return the arguments with alpha and c as numbers, or as tensors in the precision that x is computed in."""
     check(alpha, c)
     if not isinstance(x, Tensor):
@@ -167,7 +167,7 @@ def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
 
 
 def _evaluate(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    return _convert(function(torch, widened(x), alpha, c), x.dtype, x.device)
+    return _convert(function(torch, widen(x), alpha, c), x.dtype, x.device)
 
 
 def _clip_form(xp: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
