@@ -188,6 +188,16 @@ def test_number_of_ops_without_a_kernel(monkeypatch, module, most):
     assert len(ops.names) <= most
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1e-46])
+@pytest.mark.parametrize("inplace", [False, True])
+def test_a_slope_below_all_normal_numbers_is_flat_without_a_kernel(monkeypatch, alpha, inplace):
+    monkeypatch.setattr(op, "_native", None)
+    x = torch.tensor([-torch.inf, -2.0, 0.5, 2.0, torch.inf], requires_grad=True)
+    y = plu(x * 1, alpha, 1.0, inplace=inplace)
+    assert y.tolist() == [-1, -1, 0.5, 1, 1]
+    assert torch.autograd.grad(y.sum(), x)[0].tolist() == [0, 0, 1, 0, 0]
+
+
 @pytest.mark.parametrize("c", [0.0, 1e-45, 1e-40, 0.3, 0.7, 1.0, 1000.1, 65504.0, 1e5, 1e300])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_rim_is_the_least_number_above_c(c, dtype):
