@@ -187,8 +187,8 @@ class Flow(nn.Module):
         schedule = CosineAnnealingLR(optimizer, steps)
         losses: list[float] = []
         validation_losses: dict[int, float] = {}
-        good, was_training = Snapshot(self), self.training
-        best: tuple[int, Snapshot] | None = None  # by validation
+        good, best, was_training = Snapshot(self), Snapshot(self), self.training
+        best_step: int | None = None  # by validation
         bar = step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None))
         try:
             with torch.enable_grad(), bar as show:
@@ -205,9 +205,10 @@ class Flow(nn.Module):
                     if held is not None and (step % max(1, steps // 100) == 0 or step == steps):
                         validation_losses[step] = loss_now = mean_loss(self, held, held_weights)
                         if step >= first and loss_now < math.inf:
-                            if best is None or loss_now < validation_losses[best[0]]:
-                                best = step, Snapshot(self)
-                            elif patience is not None and step - best[0] >= patience:
+                            if best_step is None or loss_now < validation_losses[best_step]:
+                                best.renew()
+                                best_step = step
+                            elif patience is not None and step - best_step >= patience:
                                 break
                     if step == steps:
                         break
@@ -220,9 +221,9 @@ class Flow(nn.Module):
                     losses.append(loss.item())
                     show(step + 1, losses[-1])
         finally:
-            (good if best is None else best[1]).restore()
+            (good if best_step is None else best).restore()
             self.train(was_training)
-        return Fitted(losses, validation_losses, len(losses) if best is None else best[0])
+        return Fitted(losses, validation_losses, len(losses) if best_step is None else best_step)
 
     def sharpen(self) -> None:
         """Remove all rounded corners: the bijection becomes the sharp one, which shares its parameters."""
