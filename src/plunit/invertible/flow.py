@@ -30,7 +30,7 @@ from plunit.invertible.training import (
     Annealing,
     Diverged,
     Fitted,
-    Snapshot,
+    FlowState,
     annealing_of,
     check_options,
     mean_loss,
@@ -187,7 +187,7 @@ class Flow(nn.Module):
         schedule = CosineAnnealingLR(optimizer, steps)
         losses: list[float] = []
         validation_losses: dict[int, float] = {}
-        good, best, was_training = Snapshot(self), Snapshot(self), self.training
+        good, best, was_training = FlowState(self), FlowState(self), self.training
         best_step: int | None = None  # by validation
         bar = step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None))
         try:

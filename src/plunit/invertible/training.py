@@ -138,7 +138,7 @@ def check_options(anneal: Any, generator: Any, progress: Any, validation: Any, p
         raise TypeError(f"progress takes True, False or a function of (steps done, loss), got {progress!r}")
 
 
-class Snapshot:
+class FlowState:
     """A state of a flow to go back to: its bijection, and the values of its tensors."""
 
     def __init__(self, flow: Flow) -> None:
