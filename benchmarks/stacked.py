@@ -10,10 +10,11 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
+from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from plunit.invertible.bijections import boundary
 from plunit.invertible.flow import Flow
-from plunit.invertible.training.likelihood import annealing_of, minimise
+from plunit.invertible.training import annealing_of
 
 __all__ = ["train"]
 
@@ -51,16 +52,21 @@ def train(
     stack = _Stack(modules, loss)
     # not fused as in Flow.fit: the two round differently, and kept results were made with this one
     optimizer = torch.optim.Adam(stack.parameters.values(), lr, foreach=True)
-    losses = minimise(
-        stack,
-        lambda: stack.losses(*draw()),
-        optimizer,
-        steps,
-        anneal=annealing_of(modules[0].bijection) if isinstance(modules[0], Flow) else None,
-        progress=lambda done, losses: progress(done / steps),
-    )
+    schedule = CosineAnnealingLR(optimizer, steps)
+    annealing = annealing_of(modules[0].bijection) if isinstance(modules[0], Flow) else None
+    history: list[Tensor] = []
+    for step in range(steps):
+        if annealing is not None and not annealing.shrink_corners(stack, step, steps):
+            annealing = None
+        losses = stack.losses(*draw())
+        optimizer.zero_grad()
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedule.step()
+        history.append(losses.detach())
+        progress((step + 1) / steps)
     stack.copy_back()
-    return losses
+    return torch.stack(history)
 
 
 class _Stack:

@@ -275,7 +275,5 @@ def test_messages(xp):
 @pytest.mark.parametrize("alpha", NO_SLOPES_OF_AN_INVERSE)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_inverse_of_slopes_that_the_precision_does_not_have(xp, alpha, dtype):
-    for name in ("inverse", "smooth_inverse"):
-        if hasattr(xp.functions, name):
-            with pytest.raises(ValueError, match=r"alpha > 0"):
-                getattr(xp.functions, name)(xp.cast(np.ones(2), dtype), alpha)
+    with pytest.raises(ValueError, match=r"alpha > 0"):
+        xp.functions.inverse(xp.cast(np.ones(2), dtype), alpha)

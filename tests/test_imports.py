@@ -20,7 +20,7 @@ ORDER = [
     ["pieces"],  # proofs run in a compiled program
     ["expressions", "torch", "jax", "keras", "ensemble"],
     ["densities"],  # between the ensemble, whose arrays it uses, and those that use it
-    ["dispatch", "equinox", "flax", "flowjax", "invertible"],
+    ["dispatch", "equinox", "flax", "invertible"],
     ["sklearn"],  # densities become flows of PyTorch
     ["fitting", "lab"],
     ["play"],
@@ -158,7 +158,7 @@ sys.meta_path.insert(0, Absent())
 @pytest.mark.parametrize(
     ("name", "module", "extra"),
     [
-        *((name, name, name) for name in ("jax", "equinox", "flax", "flowjax", "keras")),
+        *((name, name, name) for name in ("jax", "equinox", "flax", "keras")),
         ("sklearn", "sklearn", "fit"),
         ("torch", "invertible", "torch"),
     ],
@@ -183,7 +183,7 @@ LOADED = {
     "plunit.equinox": "equinox jax",
     "plunit.flax": "flax jax",
 }
-HEAVY = ("equinox", "flax", "flowjax", "jax", "keras", "matplotlib", "onnx", "sklearn", "tensorflow", "torch")
+HEAVY = ("equinox", "flax", "jax", "keras", "matplotlib", "onnx", "sklearn", "tensorflow", "torch")
 
 
 @pytest.mark.parametrize(("imported", "expected"), LOADED.items())
@@ -201,6 +201,13 @@ def test_no_import_loads_another_framework_and_most_take_no_half_a_second(import
     seconds, *frameworks = done.stdout.split()
     assert frameworks == expected.split()
     assert float(seconds) < 0.5
+
+
+def test_plu_of_pytorch_loads_no_exact_networks():
+    program = "import sys, plunit.torch; print([name for name in sys.modules if 'pieces' in name or 'exact' in name])"
+    program += "; print(plunit.torch.to_network.__module__, 'plunit.pieces' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["[]", "plunit.torch.exact.network True"]
 
 
 def set_twice(source):

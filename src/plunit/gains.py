@@ -34,7 +34,7 @@ def gain(
         raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
     if tail == 0:  # nothing reaches the kinks
         return 1.0
-    root = math.sqrt(p + tail * (alpha * alpha)) if mode == "backward" else _spread(k, alpha, p, tail)
+    root = math.sqrt(p + tail * (alpha * alpha)) if mode == "backward" else _root_mean_square(k, alpha, p, tail)
     if not 0 < root < math.inf:
         raise ValueError(
             f"PLU with alpha={alpha}, c={c} has no finite gain for N(0, {variance}): the mean square of its output or "
@@ -43,7 +43,7 @@ def gain(
     return 1 / root
 
 
-def _spread(k: float, alpha: float, p: float, tail: float) -> float:
+def _root_mean_square(k: float, alpha: float, p: float, tail: float) -> float:
     """Return sqrt(E[PLU(z)^2]) for z ~ N(0, 1) and kinks at +-k: z inside, alpha z + (1 - alpha) k outside."""
     density = k * math.exp(-k * k / 2) / math.sqrt(2 * math.pi)  # k phi(k)
     beta = 1 - alpha

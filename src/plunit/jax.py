@@ -1,4 +1,4 @@
-"""PLU and SmoothPLU on JAX arrays: each function is one compiled kernel, and composes with jit, vmap and derivatives.
+"""PLU on JAX arrays: each function is one compiled kernel, and composes with jit, vmap and derivatives.
 
 `LearnedLayer` is what the layers of `plunit.equinox` and `plunit.flax` share.
 """
@@ -17,15 +17,15 @@ try:
 except ModuleNotFoundError as error:
     raise missing(error, "jax") from None
 
-from plunit import learned, smooth
+from plunit import learned
 from plunit.functional import check, formula, inverse_formula, log_slope_formula, slope_formula
 
-__all__ = ["inverse", "log_slope", "plu", "slope", "smooth_inverse", "smooth_log_slope", "smooth_plu"]
+__all__ = ["inverse", "log_slope", "plu", "slope"]
 
 NAMESPACE = SimpleNamespace(clip=jnp.clip, exp=jnp.exp, sigmoid=jax.nn.sigmoid)
 """What `plunit.learned` needs of an array namespace; `jax.numpy` has no sigmoid."""
 
-_MOST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the largest number of the narrowest dtype
+_LARGEST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the largest number of the narrowest dtype
 
 
 def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
@@ -72,41 +72,6 @@ def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     [0.0, 0.0, 0.0]
     """
     return _evaluate(log_slope_formula, x, alpha, c)
-
-
-def smooth_plu(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> Any:
-    """SmoothPLU(x): PLU except for ||x| - c| < w = rho * c, where the slope falls linearly from 1 to alpha.
-
-    There it is x - sign(x) (1 - alpha) w r^2 with r = (|x| - c + w) / (2 w). x, alpha and c are those of `plu`. rho, a
-    number or an array in [0, 1], is the rounding's half-width in units of c; for rho = 0 this is PLU.
-
-    The slope is continuous, so that the gradient of a likelihood sees the corners; rho has a derivative in the corners
-    only. `plunit.invertible.SmoothPLU` is the same function for PyTorch.
-
-    >>> [round(y.item(), 4) for y in smooth_plu(jnp.array([-2.0, 0.5, 1.0, 2.0]))]
-    [-1.1, 0.5, 0.8875, 1.1]
-    >>> round(jax.grad(smooth_plu)(1.0).item(), 4)
-    0.55
-    """
-    return _evaluate(smooth.formula, x, alpha, c, rho)
-
-
-def smooth_inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> Any:
-    """Return the x with SmoothPLU(x) = y, elementwise; alpha > 0.
-
-    >>> smooth_inverse(smooth_plu(jnp.array([-2.0, 0.5, 1.0, 2.0]))).round(4).tolist()
-    [-2.0, 0.5, 1.0, 2.0]
-    """
-    return _evaluate(smooth.inverse_formula, y, alpha, c, rho)
-
-
-def smooth_log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0, rho: Any = 0.5) -> Any:
-    """Log of the slope of SmoothPLU: log(1 - r + alpha r) in the corners, 0 inside, log(alpha) outside.
-
-    >>> [round(value.item(), 4) for value in smooth_log_slope(jnp.array([0.0, 1.0, 2.0]))]
-    [0.0, -0.5978, -2.3026]
-    """
-    return _evaluate(smooth.log_slope_formula, x, alpha, c, rho)
 
 
 class LearnedLayer:
@@ -159,23 +124,23 @@ def _learned(name: str, raw: Any) -> Any:
     return learned.value_of(NAMESPACE, name, jnp.asarray(raw, jnp.promote_types(raw.dtype, jnp.float32)))
 
 
-def _evaluate(function: Any, x: Any, *parameters: Any) -> Any:
-    """Check the parameters and evaluate; a number beyond the largest, to JAX an infinity, counts as the largest."""
-    inverted = function in (inverse_formula, smooth.inverse_formula)
+def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
+    """Check alpha and c and evaluate; a number beyond the largest, to JAX an infinity, counts as the largest."""
+    inverted = function is inverse_formula
     options: dict[str, Any] = {"invertible": True, "tiny": float(_precision(jnp.asarray(x)).tiny)} if inverted else {}
-    (check if len(parameters) == 2 else smooth.check)(*parameters, **options)
-    if any(isinstance(value, (int, float)) and value > _MOST for value in parameters):
-        most = float(_precision(jnp.asarray(x)).max)
-        parameters = tuple(min(value, most) if isinstance(value, (int, float)) else value for value in parameters)
-    return _compiled(function, x, *parameters)
+    check(alpha, c, **options)
+    if any(isinstance(value, (int, float)) and value > _LARGEST for value in (alpha, c)):
+        largest = float(_precision(jnp.asarray(x)).max)
+        alpha, c = (min(value, largest) if isinstance(value, (int, float)) else value for value in (alpha, c))
+    return _compute(function, x, alpha, c)
 
 
 @partial(jax.jit, static_argnums=0)
-def _compiled(function: Any, x: Any, *parameters: Any) -> Any:
+def _compute(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     """Evaluate on x as floats, half precision through float32; the result has the type of x."""
     x = jnp.asarray(x)
     wide = _precision(x).dtype
-    values = (jnp.asarray(value, wide) for value in (x, *parameters))
+    values = (jnp.asarray(value, wide) for value in (x, alpha, c))
     return function(jnp, *values).astype(jnp.result_type(x, float))
 
 

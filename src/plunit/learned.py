@@ -70,21 +70,21 @@ def positive(xp: Any, raw: Any) -> Any:
     return xp.exp(xp.clip(raw, -LIMIT, LIMIT))
 
 
-def raw_fraction(value: float, name: str = "alpha") -> float:
+def raw_fraction(value: float) -> float:
     """Return the raw number of a value in (0, 1), logit(value)."""
     if not _LEAST <= value <= 1 - _LEAST:
         raise ValueError(
-            f"a learnable {name} must lie in (0, 1), here {_LEAST:.1e} to 1 - {_LEAST:.1e}, got {value}; "
-            f"start from 0.1, or keep {name} fixed"
+            f"a learnable alpha must lie in (0, 1), here {_LEAST:.1e} to 1 - {_LEAST:.1e}, got {value}; "
+            f"start from 0.1, or keep alpha fixed"
         )
     return math.log(value) - math.log1p(-value)
 
 
-def raw_positive(value: float, name: str = "c") -> float:
+def raw_positive(value: float) -> float:
     """Return the raw number of a positive value, log(value)."""
     if not _LEAST <= value <= 1 / _LEAST:
         raise ValueError(
-            f"a learnable {name} must be positive, {_LEAST:.1e} to {1 / _LEAST:.1e}, got {value}; start from 1.0"
+            f"a learnable c must be positive, {_LEAST:.1e} to {1 / _LEAST:.1e}, got {value}; start from 1.0"
         )
     return math.log(value)
 

@@ -1,76 +1,47 @@
-"""SmoothPLU(x) = x - sign(x) (1 - alpha) w r^2, r = (|x| - c + w) / (2 w), where ||x| - c| < w = rho c; elsewhere PLU.
+"""SmoothPLU: PLU with its corners rounded by quadratics, so that the slope falls linearly from 1 to alpha.
 
-PLU with its corners rounded by quadratics: the slope falls linearly from 1 to alpha, so it has no jumps. These are the
-formulas for any array. As in `plunit.functional`, comparisons choose the piece. Points outside a corner are replaced by
-its middle before the corner's formula is applied. So no gradient of a piece that is not chosen can be 0 * inf.
-`plunit.jax` evaluates these formulas.
+The formulas are for any array of the namespace `xp`, in a = |x| and b = |y|. Along the bend |a - c| < w = rho c, r goes
+from 0 to 1 and the slope from 1 to alpha. With R the integral of r,
 
-`plunit.invertible.SmoothPLU` is the same function for PyTorch, written with fewer and fused steps. With PyTorch's ops
-the formulas here take about three times as long. At an infinite input the gradients of c and rho are right here, and
-NaN in `plunit.invertible`.
+    r = clip((a - c + w) / (2 w), 0, 1),    R = w r^2 + max(a - c - w, 0),    dR/dc = -r,    dR/dw = r (1 - r)
+    |y| = a - (1 - alpha) R,                s = 1 - (1 - alpha) r
+
+`plunit.densities` evaluates these. `plunit.invertible.SmoothPLU` is the same function by fewer and fused operations of
+PyTorch, which round differently; a test compares the two.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from plunit import functional
-
-Array = Any
-"""A number, or an array of the namespace `xp`."""
+from plunit.functional import Array
 
 
-def formula(xp: Any, x: Array, alpha: Array, c: Array, rho: Array) -> Array:
-    """Evaluate SmoothPLU with the functions of the array namespace `xp`, on floating-point x."""
-    near, at, w, d = _corner(xp, x, c, rho, end=1.0)
-    r = (1 + d) / 2
-    rounded = at - xp.sign(at) * (1 - alpha) * w * r * r
-    return xp.where(near, rounded, functional.formula(xp, x, alpha, c))
+def bend(xp: Any, a: Array, c: Array, w: Array) -> tuple[Array, Array]:
+    """Return r and R at a."""
+    r = xp.clip((a - (c - w)) / (2 * w), 0, 1)
+    return r, w * r**2 + xp.clip(a - (c + w), 0, None)
 
 
-def slope_formula(xp: Any, x: Array, alpha: Array, c: Array, rho: Array) -> Array:
-    """Evaluate dSmoothPLU/dx, 1 - r + alpha r in the corners."""
-    near, _, _, d = _corner(xp, x, c, rho, end=1.0)
-    return xp.where(near, ((1 - d) + alpha * (1 + d)) / 2, functional.slope_formula(xp, x, alpha, c))
+def slope(xp: Any, r: Array, alpha: Array) -> Array:
+    """Return s; at the ends of the bend 1 and alpha to the bit."""
+    return xp.where(r < 1, 1 - (1 - alpha) * r, alpha)
 
 
-def log_slope_formula(xp: Any, x: Array, alpha: Array, c: Array, rho: Array) -> Array:
-    """Evaluate log(dSmoothPLU/dx)."""
-    return xp.log(slope_formula(xp, x, alpha, c, rho))
+def log_slope_descent(xp: Any, r: Array, s: Array, alpha: Array, w: Array) -> Array:
+    """Return -d log s / da, which is 0 outside of the bend."""
+    return xp.where((r > 0) & (r < 1), (1 - alpha) / (2 * w * s), 0)
 
 
-def inverse_formula(xp: Any, y: Array, alpha: Array, c: Array, rho: Array) -> Array:
-    """Evaluate the inverse, alpha > 0: r = (1 + d) / (1 + s) with d = (|y| - c) / w and s^2 = alpha (1 + d) - d.
+def unbend(xp: Any, b: Array, alpha: Array, c: Array, w: Array) -> tuple[Array, Array]:
+    """Return the a whose value is b, and r there.
 
-    s is the slope at the x that is sought. In a corner d < alpha, so that s^2 > 0 holds in floating point too.
+    r solves a quadratic equation: r = v / (1 + s) with v = (b - c + w) / w. The slope is the root of
+    s^2 = 1 + (alpha - 1) v = alpha^2 + (1 - alpha) (1 + alpha - v), of which the form without cancellation is used.
     """
-    near, at, w, d = _corner(xp, y, c, rho, end=alpha)
-    s = xp.sqrt(alpha * (1 + d) - d)
-    r = (1 + d) / (1 + s)
-    rounded = (at - xp.sign(at) * (1 - alpha) * r * (c - w * (1 - r))) / s
-    return xp.where(near, rounded, functional.inverse_formula(xp, y, alpha, c))
-
-
-def check(alpha: Array, c: Array, rho: Array, **options: Any) -> None:
-    """Raise ValueError unless alpha and c are as in `plunit.functional.check` and 0 <= rho <= 1."""
-    functional.check(alpha, c, **options)
-    if hasattr(rho, "shape") and not isinstance(rho, (np.ndarray, np.generic)):
-        return
-    if not np.all((np.asarray(rho) >= 0) & (np.asarray(rho) <= 1)):
-        raise ValueError(f"rho must lie in [0, 1], got {rho}; start from 0.5, 0 is PLU")
-
-
-def _corner(xp: Any, x: Array, c: Array, rho: Array, end: Array) -> tuple[Array, Array, Array, Array]:
-    """Return where -1 < d < end for d = (|x| - c) / w, then x, w and d there.
-
-    Elsewhere x is c and d is 0. A corner without width is nowhere: w, which is 0 there, is 1 instead.
-    """
-    w = rho * c
-    has_width = w > 0
-    w = xp.where(has_width, w, 1.0)
-    d = (abs(x) - c) / w
-    near = has_width & (d > -1) & (d < end)
-    at = xp.where(near, x, c)
-    return near, at, w, (abs(at) - c) / w
+    inner, end = c - w, 1 + alpha
+    v = xp.minimum(xp.clip((b - inner) / w, 0, None), end)
+    s = xp.sqrt(xp.where(alpha < 1, alpha**2 + (1 - alpha) * (end - v), 1 + (alpha - 1) * v))
+    r = xp.where(v < end, v / (1 + s), 1)  # the quotient may round to less than 1 at the end
+    a = xp.where(r < 1, inner + 2 * w * r, c + (b - c) / alpha)
+    return xp.where(r > 0, a, b), r

@@ -11,7 +11,6 @@ from plunit.invertible import (
     LeakyReLU,
     Orthogonal,
     Permutation,
-    Reversible,
     ScaleShift,
     SmoothPLU,
     Tanh,
@@ -38,7 +37,6 @@ BIJECTIONS = {
     "Chain": lambda n: Chain(LU(n), PLU(n, 0.5), ScaleShift(n), SmoothPLU(n, 2.0)),
     "density": lambda n: density(n, 4),
     "network": lambda n: InvertibleNetwork(n, 4, linear="orthogonal").bijection,
-    "Reversible": lambda n: Reversible(*density(n, 3, activation="flux").parts()),
 }
 
 

@@ -130,6 +130,15 @@ def held(bijection):
     return {**PLAIN, "bijection": bijection}
 
 
+def test_a_reversible_chain_of_an_older_file_is_a_chain(tmp_path):
+    arrays = {f"bijections.{i}.{name}": value + i for i in (0, 1) for name, value in ARRAYS.items()}
+    structure = held({"kind": "Reversible", "parts": [LINE, LINE]})
+    save_file(arrays, tmp_path / "flow", {"flow": json.dumps(structure)})
+    chain = Flow.load(tmp_path / "flow").bijection
+    assert type(chain) is Chain
+    assert [part.shift.tolist() for part in chain.parts()] == [[0, 0], [1, 1]]
+
+
 def conditioned(context, slots):
     return held({"kind": "Conditional", "part": LINE, "context": context, "hidden": [], "slots": slots})
 

@@ -4,12 +4,11 @@ import pytest
 import torch
 from torch.func import grad, jvp, vmap
 
-from plunit.invertible import PLU, Chain, Flow, Inverse, InvertibleNetwork, Reversible, density, toy
+from plunit.invertible import PLU, Chain, Flow, Inverse, InvertibleNetwork, density, toy
 
 KINDS = {
     **{name: (name, lambda chain: chain) for name in ("flux", "leaky", "annealed", "smooth")},
     "inverse": ("flux", lambda chain: Chain(Inverse(chain))),
-    "reversible": ("flux", lambda chain: Reversible(*chain.parts())),
 }
 
 

@@ -49,3 +49,14 @@ def kinks_and_neighbours(c):
 def few_points(c):
     """The kinks, their neighbours, and a few ordinary float32 numbers."""
     return np.concatenate([*kinks_and_neighbours(c), np.linspace(-3, 3, 14)]).astype(np.float32)
+
+
+def exact_smooth(x, alpha, c, rho):
+    """SmoothPLU(x) and its slope as Fractions: the area under a slope that falls linearly around c."""
+    size, alpha, c, rho = (Fraction(float(value)) for value in (abs(x), alpha, c, rho))
+    w = rho * c
+    inner, outer = min(size, c - w), max(size - c - w, 0)
+    width = size - inner - outer
+    slope = 1 - (1 - alpha) * width / (2 * w)
+    area = inner + width * (1 + slope) / 2 + alpha * outer
+    return (area if x >= 0 else -area), slope

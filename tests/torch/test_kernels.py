@@ -1,12 +1,5 @@
-"""The contract of `plunit.torch.kernel.Kernel`: every implementation gives the bits of the native one.
+"""The contract of `plunit.torch.kernel.Kernel`: every implementation gives the bits of the native one."""
 
-In a process with TRITON_INTERPRET=1 the Triton kernel runs, too, on CPU tensors; the last test starts such a process.
-"""
-
-import importlib.util
-import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,12 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from plunit.torch import PLU, composite, has_native, op, plu
 
-HAS_TRITON = importlib.util.find_spec("triton") is not None
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 native_only = pytest.mark.skipif(not has_native(), reason="the native op was not built")
-
-# NumPy, in which the interpreter computes, warns where a GPU gives an infinity
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning") if INTERPRETED else []
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 NUMBERS = [(0.1, 1.0), (0.1, 0.7), (0.37, 0.0), (0.5, 1.0), (1.0, 1.0), (4.0, 0.3), (0.1, 1e-40)]
@@ -38,27 +26,7 @@ def native():
     )
 
 
-def triton():
-    """The Triton kernel, with an interpreter that rounds as a GPU does."""
-    from triton.runtime import interpreter
-
-    from plunit.torch import triton_kernel
-
-    original = interpreter._convert_float
-
-    def converted(data, source, target, mode):  # the interpreter truncates to bfloat16 and flushes; a GPU does neither
-        if source.is_fp32() and target.is_bf16():
-            return torch.from_numpy(data.astype(np.float32)).bfloat16().view(torch.int16).numpy().view(np.uint16)
-        if source.is_bf16() and target.is_fp32():
-            return data.view(np.uint16).astype(np.uint32) << np.uint32(16)
-        return original(data, source, target, mode)
-
-    if original.__name__ != "converted":
-        interpreter._convert_float = converted
-    return triton_kernel
-
-
-LOADERS = {"triton": triton} if INTERPRETED else {"native": native, "composite": lambda: composite}
+LOADERS = {"native": native, "composite": lambda: composite}
 """The kernels, each with the function that returns it."""
 
 
@@ -102,7 +70,6 @@ def test_gradients_are_those_of_the_native_kernel_to_the_bit(implementation, alp
     assert_same_bits(got.nan_to_num(5.0), torch.ops.plunit.plu_backward(grad, y, alpha, c).nan_to_num(5.0))
 
 
-@pytest.mark.skipif(INTERPRETED, reason="the Triton kernel always rounds outward")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("alpha", "c"), [*NUMBERS, (0.0, 1.0)])
 def test_the_composite_keeps_the_input_inside_and_is_within_a_rounding_step_outside(alpha, c, dtype):
@@ -133,10 +100,9 @@ def test_nan_stays_and_an_infinity_stays_or_becomes_c(implementation, alpha):
 
 @pytest.mark.parametrize("channels", [1, 3], ids=["one value", "channels last"])
 def test_a_nan_has_the_slope_one_and_makes_the_gradient_of_alpha_nan(channels):
-    implementation = triton() if INTERPRETED else composite
     x = torch.tensor([[torch.nan, 2.0, 0.5], [3.0, 0.5, -0.5]])
     alpha, c = torch.full((channels,), 0.25), torch.ones(channels)
-    dx, dalpha, dc = implementation.backward_learned(torch.ones_like(x), x, alpha, c)
+    dx, dalpha, dc = composite.backward_learned(torch.ones_like(x), x, alpha, c)
     assert dx.tolist() == [[1, 0.25, 1], [0.25, 1, 1]]
     assert dalpha.isnan().tolist() == [True, False, False][:channels]
     assert dc.isfinite().all()
@@ -166,7 +132,6 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("learnable", ["both", "alpha", "c", "one alpha", "one c"])
 def test_learned_values_and_gradients_are_those_of_the_definition(layout, learnable):
-    implementation = triton() if INTERPRETED else composite
     shape, axis, memory_format = LAYOUTS[layout]
     torch.manual_seed(0)
     x = (torch.randn(shape, dtype=torch.float64) * 2).contiguous(memory_format=memory_format)
@@ -175,8 +140,8 @@ def test_learned_values_and_gradients_are_those_of_the_definition(layout, learna
     alpha = torch.rand(one if learnable == "one alpha" else per_channel, dtype=torch.float64) * 0.9 + 0.05
     c = torch.rand(one if learnable == "one c" else per_channel, dtype=torch.float64) + 0.3
     alpha, c = (0.3 if learnable == "c" else alpha), (0.7 if learnable == "alpha" else c)
-    y = implementation.forward(x, alpha, c, outward=False)
-    got, again = (implementation.backward_learned(grad, x, alpha, c) for _ in range(2))
+    y = composite.forward(x, alpha, c, outward=False)
+    got, again = (composite.backward_learned(grad, x, alpha, c) for _ in range(2))
     assert all(one is other is None or torch.equal(one, other) for one, other in zip(got, again, strict=True))
     inputs = [v.clone().requires_grad_() if isinstance(v, torch.Tensor) else v for v in (x, alpha, c)]
     m = torch.clamp(inputs[0], *(torch.as_tensor(s * inputs[2]) for s in (-1, 1)))
@@ -189,43 +154,6 @@ def test_learned_values_and_gradients_are_those_of_the_definition(layout, learna
         assert (value is None) == (not isinstance(given, torch.Tensor))
         if value is not None:
             torch.testing.assert_close(value, next(expected))
-
-
-@pytest.mark.skipif(not INTERPRETED, reason="for the Triton kernel")
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("inplace", [False, True])
-@pytest.mark.parametrize("learned", [False, True])
-def test_triton_serves_plu_and_its_derivatives(monkeypatch, dtype, inplace, learned):
-    from plunit.torch import triton_kernel, use_triton
-
-    monkeypatch.setattr(op, "_native", None)
-    monkeypatch.setattr(op, "_triton", None)
-    use_triton()
-    assert op._triton is triton_kernel
-    assert not op.kernels()["triton"].startswith("off")
-    parameters = (torch.full((5, 1), 0.2), torch.rand(5, 1)) if learned else (0.1, 0.7)
-    parameters = [p.requires_grad_() if learned else p for p in parameters]
-    x = (torch.randn(3, 5, 40) * 2).to(dtype).requires_grad_()
-    served = []
-    monkeypatch.setattr(triton_kernel, "forward", _noted(served, triton_kernel.forward))
-    y = plu(x * 1, *parameters, inplace=inplace)
-    wanted = [x, *(parameters if learned else [])]
-    gradients = torch.autograd.grad(y, wanted, torch.ones_like(y), create_graph=True)
-    assert served
-    monkeypatch.setattr(op, "_triton", None)
-    expected = torch.autograd.grad(plu(x * 1, *parameters), wanted, torch.ones_like(y), create_graph=True)
-    tolerance = {"rtol": 1e-2, "atol": 1e-2} if dtype.itemsize == 2 else {}
-    torch.testing.assert_close(gradients, expected, **tolerance)
-    second, expected_second = (torch.autograd.grad(g[0].sum(), x)[0] for g in (gradients, expected))
-    torch.testing.assert_close(second, expected_second)
-
-
-def _noted(calls, function):
-    def called(*args, **kwargs):
-        calls.append(args)
-        return function(*args, **kwargs)
-
-    return called
 
 
 class Ops(TorchDispatchMode):
@@ -260,6 +188,16 @@ def test_number_of_ops_without_a_kernel(monkeypatch, module, most):
     assert len(ops.names) <= most
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1e-46])
+@pytest.mark.parametrize("inplace", [False, True])
+def test_a_slope_below_all_normal_numbers_is_flat_without_a_kernel(monkeypatch, alpha, inplace):
+    monkeypatch.setattr(op, "_native", None)
+    x = torch.tensor([-torch.inf, -2.0, 0.5, 2.0, torch.inf], requires_grad=True)
+    y = plu(x * 1, alpha, 1.0, inplace=inplace)
+    assert y.tolist() == [-1, -1, 0.5, 1, 1]
+    assert torch.autograd.grad(y.sum(), x)[0].tolist() == [0, 0, 1, 0, 0]
+
+
 @pytest.mark.parametrize("c", [0.0, 1e-45, 1e-40, 0.3, 0.7, 1.0, 1000.1, 65504.0, 1e5, 1e300])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_rim_is_the_least_number_above_c(c, dtype):
@@ -272,14 +210,6 @@ def test_the_rim_is_the_least_number_above_c(c, dtype):
     assert torch.tensor(rim, dtype=wide) > edge
     below = torch.tensor(rim, dtype=dtype).view(BITS[dtype.itemsize]) - 1
     assert below.view(dtype).to(wide) <= edge
-
-
-@pytest.mark.skipif(INTERPRETED or not HAS_TRITON, reason="starts the process that runs the others on Triton")
-def test_this_file_passes_on_triton():
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:]
 
 
 WAITS = ("copy", "_local_scalar_dense", "lift_fresh", "nonzero", "item")

@@ -31,7 +31,7 @@ def quote(text: str) -> str:
 EXTRAS = {
     **dict.fromkeys(("jinja2", "matplotlib", "onnx", "rich", "scipy", "sklearn", "typer"), "fit"),
     **dict.fromkeys(("PIL", "filelock", "safetensors"), "lab"),
-    **{name: name for name in ("torch", "jax", "equinox", "flax", "flowjax", "keras")},
+    **{name: name for name in ("torch", "jax", "equinox", "flax", "keras")},
     "anywidget": "notebook",
     "distributed": "cluster",
 }

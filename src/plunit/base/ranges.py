@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import operator
 from dataclasses import dataclass
 from typing import Any
@@ -29,10 +28,14 @@ def as_count(name: str, value: Any, least: int = 0, most: float = 2**31 - 1) -> 
 
 
 def as_positive(name: str, value: Any, usual: float) -> float:
-    """Return a positive, finite number, or raise ValueError with the name and what is usual."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < math.inf:
+    """Return a positive, finite number, also one of NumPy or PyTorch, or raise ValueError with the usual value."""
+    try:
+        found = float(value) if hasattr(value, "__float__") and not isinstance(value, bool) else math.nan
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        found = math.nan
+    if not 0 < found < math.inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}; take {usual}")
-    return float(value)
+    return found
 
 
 @dataclass(frozen=True)

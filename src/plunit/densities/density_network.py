@@ -2,10 +2,8 @@
 
 Blocks of an affine map and an activation are followed by one more map.
 
-The units of a block have a value, a slope, and the gradients that training needs (`BlockUnits`). With a = |u| (for
-LeakyReLU a = -u) let r go from 0 to 1 where the slope goes from 1 to alpha: along the bend |a - c| < w, or at once at
-the kink. The slope is s = 1 - (1 - alpha) r, and the value is a - (1 - alpha) R with R the
-integral of r: R = w r^2 + max(a - c - w, 0). From these dR/dc = -r and dR/dw = r (1 - r).
+The units of a block have a value, a slope, and the gradients that training needs (`BlockUnits`). The formulas are those
+of `plunit.smooth`, with a = |u| (for LeakyReLU a = -u); at a kink r goes from 0 to 1 at once.
 
 At a kink log s jumps by log alpha. Its derivative is 0 elsewhere, yet samples cross the kink when parameters change.
 `BlockUnits.turn` has the density there from the samples nearer than `radius`: log(alpha) / (2 radius) for each.
@@ -20,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit import learned
+from plunit import learned, smooth
 from plunit.base.ranges import as_count
 from plunit.ensemble.arrays import Array
 from plunit.numpy import NAMESPACE
@@ -207,17 +205,16 @@ class BlockUnits:
         """Return r and R."""
         if self.w is None:
             return (a > self.c).astype(a.dtype), np.maximum(a - self.c, 0)
-        r = np.clip((a - (self.c - self.w)) / (2 * self.w), 0, 1)
-        return r, self.w * r**2 + np.maximum(a - (self.c + self.w), 0)
+        return smooth.bend(np, a, self.c, self.w)
 
     def slope(self, r: Array) -> Array:
         """Return s; at the ends 1 and alpha to the bit."""
-        return np.where(r < 1, 1 - (1 - self.alpha) * r, self.alpha)
+        return np.asarray(smooth.slope(np, r, self.alpha))
 
     def turn(self, a: Array, r: Array, slope: Array) -> Array:
         """Return -(d log s / d a)."""
         if self.w is not None:
-            return np.where((r > 0) & (r < 1), (1 - self.alpha) / (2 * self.w * slope), 0)
+            return np.asarray(smooth.log_slope_descent(np, r, slope, self.alpha, self.w))
         with np.errstate(divide="ignore", invalid="ignore"):
             density = np.where(self.radius > 0, -np.log(self.alpha) / (2 * self.radius), 0)
         return np.where(np.abs(a - self.c) < self.radius, density, 0)
@@ -234,12 +231,8 @@ class BlockUnits:
         if self.w is None:
             slope = np.where(b > self.c, self.alpha, 1)
             return sign * np.where(b > self.c, self.c + (b - self.c) / self.alpha, b), np.log(slope)
-        inner, end = self.c - self.w, 1 + self.alpha
-        v = np.clip((b - inner) / self.w, 0, end)
-        root = np.sqrt(np.where(self.alpha < 1, self.alpha**2 + (1 - self.alpha) * (end - v), 1 + (self.alpha - 1) * v))
-        r = np.where(v < end, v / (1 + root), 1)  # the quotient may round to less than 1 at the end
-        a = np.where(r < 1, inner + 2 * self.w * r, self.c + (b - self.c) / self.alpha)
-        return sign * np.where(r > 0, a, b), np.log(self.slope(r))
+        a, r = smooth.unbend(np, b, self.alpha, self.c, self.w)
+        return sign * a, np.log(self.slope(r))
 
     def backward(self, u: Array, in_value: Array, in_log: Array) -> tuple[Array, dict[str, Array]]:
         """Return the gradient in u and those in alpha, c and w [n], from the ones in the values and the log-slopes."""

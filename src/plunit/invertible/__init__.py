@@ -1,9 +1,9 @@
 """Bijections of R^n, invertible networks and flows, for PyTorch.
 
 Points enter; images with log|det|, densities and samples leave. Open `flow.py` first, which makes a density of a
-bijection; `bijections/` has the contract and every layer, `training/` is behind `Flow.fit`, `invertible_network.py`
-builds the usual networks, `contexts.py` makes them conditional, `conversions.py` leads to other libraries, and
-`saving.py` to files.
+bijection and trains it in `Flow.fit`; that uses `batches.py`, `screening.py` and `training.py`. `bijections/` has the
+contract and every layer, `invertible_network.py` builds networks, `contexts.py` makes them conditional,
+`conversions.py` leads to other libraries, and `saving.py` to files.
 """
 
 try:
@@ -17,7 +17,6 @@ from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf
 from plunit.invertible.bijections.chain import Chain, Frozen, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU, Tanh
 from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
-from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.conversions import BijectionTransform, to_flow
 from plunit.invertible.flow import Flow
@@ -30,7 +29,7 @@ from plunit.invertible.invertible_network import (
     density,
 )
 from plunit.invertible.toys import TOYS, toy
-from plunit.invertible.training.likelihood import RHO, Annealing, Diverged, Fitted
+from plunit.invertible.training import RHO, Annealing, Diverged, Fitted
 
 __all__ = [
     "LU",
@@ -55,7 +54,6 @@ __all__ = [
     "LeakyReLU",
     "Orthogonal",
     "Permutation",
-    "Reversible",
     "ScaleShift",
     "SmoothPLU",
     "Tanh",

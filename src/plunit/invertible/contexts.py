@@ -19,10 +19,10 @@ from plunit.invertible.bijections.bijection import (
     Elementwise,
     Leaf,
     Values,
+    copy_sharp,
     expect,
-    implied,
-    sharpened,
-    turned,
+    imply_all,
+    reverse,
     walk,
 )
 from plunit.torch import PLU
@@ -85,7 +85,7 @@ class Conditional(nn.Module):
         context, hidden = as_count("context", context, 1), tuple(as_count("each of hidden", size, 1) for size in hidden)
         self.bijection, self.features = bijection, bijection.features
         self.context, self.hidden = context, hidden
-        learned = [len(_learned(leaf)) for leaf in _moved(bijection)]
+        learned = [len(_raw_parameters(leaf)) for leaf in _find_movable(bijection)]
         self.slots = learned if slots is None else list(slots)
         fit = len(self.slots) == len(learned) and all(a >= b for a, b in zip(self.slots, learned, strict=True))
         if not (fit and learned):
@@ -101,7 +101,7 @@ class Conditional(nn.Module):
 
     def inverse(self, y: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return the x with F(x) = y at these contexts, and log|det dx/dy|."""
-        return self._through(y, context, turned(self.bijection.leaves()))
+        return self._through(y, context, reverse(self.bijection.leaves()))
 
     @torch.no_grad()
     def at(self, context: Tensor) -> Bijection:
@@ -110,14 +110,14 @@ class Conditional(nn.Module):
             raise ValueError(f"give one context, shape ({self.context},), got shape {tuple(context.shape)}")
         check_finite(context)
         twin = copy.deepcopy(self.bijection)
-        for leaf, shift in zip(_moved(twin), self._shifts(context), strict=True):
-            for parameter, change in zip(_learned(leaf), shift, strict=False):
+        for leaf, shift in zip(_find_movable(twin), self._shifts(context), strict=True):
+            for parameter, change in zip(_raw_parameters(leaf), shift, strict=False):
                 parameter += change[:, 0]
         return twin
 
     def sharp(self) -> Any:
         """Return the same without rounded corners; it shares all parameters."""
-        return sharpened(self)
+        return copy_sharp(self)
 
     def extra_repr(self) -> str:
         """Name the numbers of features and of the context."""
@@ -130,8 +130,8 @@ class Conditional(nn.Module):
             x = x.expand(*batch, x.shape[-1])
             if context.ndim > 1 and context.numel() > self.context:
                 context = context.expand(*batch, context.shape[-1])
-        shifts = dict(zip(map(id, _moved(self.bijection)), self._shifts(context), strict=True))
-        others = iter(implied([step for step in steps if id(step[0]) not in shifts]))
+        shifts = dict(zip(map(id, _find_movable(self.bijection)), self._shifts(context), strict=True))
+        others = iter(imply_all([step for step in steps if id(step[0]) not in shifts]))
         values = [_values(*step, shifts[id(step[0])]) if id(step[0]) in shifts else next(others) for step in steps]
         return walk(self.bijection, x, steps, values)
 
@@ -180,13 +180,13 @@ def _batch(x: Tensor, context: Tensor) -> torch.Size:
         ) from None
 
 
-def _moved(bijection: Bijection) -> list[Elementwise]:
+def _find_movable(bijection: Bijection) -> list[Elementwise]:
     """Return the elementwise leaves with learned parameters, first applied first, each once."""
-    found = (leaf for leaf, _ in bijection.leaves() if isinstance(leaf, Elementwise) and _learned(leaf))
+    found = (leaf for leaf, _ in bijection.leaves() if isinstance(leaf, Elementwise) and _raw_parameters(leaf))
     return list(dict.fromkeys(found))
 
 
-def _learned(leaf: Leaf) -> list[Tensor]:
+def _raw_parameters(leaf: Leaf) -> list[Tensor]:
     """Return the learned ones among the raw numbers of a leaf."""
     return [raw for raw in leaf.raw() if _is_learned(leaf, raw)]
 

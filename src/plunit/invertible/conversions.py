@@ -49,16 +49,16 @@ def to_chain(network: DensityNetwork) -> Chain:
     for i in range(form.maps):
         linear = {"lower": views["lower"][i], "upper": views["upper"][i], "bias": views["bias"][i]}
         linear |= {"raw_diagonal": network.log_diagonal[i], "sign": network.sign[i], "permutation": network.order[i]}
-        parts.append(_loaded(LU(form.features), linear))
+        parts.append(_load(LU(form.features), linear))
         if i < form.blocks:
             # beyond their limit numbers have no effect
             names = [name for name in ("alpha", "c", "rho") if name in views]
             shapes = {f"raw_{name}": views[name][i].clip(-learned.LIMIT, learned.LIMIT) for name in names}
-            parts.append(_loaded(_ACTIVATIONS[form.activation](form.features, learnable=True), shapes))
+            parts.append(_load(_ACTIVATIONS[form.activation](form.features, learnable=True), shapes))
     return Chain(*parts)
 
 
-def _loaded(part: Bijection, arrays: Mapping[str, Any]) -> Bijection:
+def _load(part: Bijection, arrays: Mapping[str, Any]) -> Bijection:
     """Give a bijection its numbers, in float64."""
     part.to(torch.float64).load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})
     return part

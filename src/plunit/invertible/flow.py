@@ -16,23 +16,24 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 from torch.distributions import Distribution, Transform
+from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from plunit.base.progress import step_bar
-from plunit.base.ranges import as_count
+from plunit.base.ranges import as_count, as_positive
 from plunit.invertible import saving
+from plunit.invertible.batches import check_dense, context_size, prepare
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection, expect
 from plunit.invertible.bijections.chain import Frozen
 from plunit.invertible.contexts import Conditional, check_finite
-from plunit.invertible.training.batches import check_dense, context_size, prepare
-from plunit.invertible.training.likelihood import (
+from plunit.invertible.training import (
     Annealing,
+    Diverged,
     Fitted,
-    HeldOut,
+    FlowState,
     annealing_of,
-    as_positive,
     check_options,
-    train,
+    mean_loss,
 )
 
 _LARGEST_BATCH = 10_000_000
@@ -82,7 +83,7 @@ class Flow(nn.Module):
         if not isinstance(x, Tensor):
             raise TypeError(f"log_prob takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
         check_dense(x, "log_prob")
-        z, log_det = boundary.of_data(self.bijection, x, *self._given(context))
+        z, log_det = boundary.of_data(self.bijection, x, *self._as_arguments(context))
         return self._base_log_prob(z) + log_det
 
     @torch.no_grad()
@@ -91,7 +92,7 @@ class Flow(nn.Module):
 
         Contexts must be finite.
         """
-        for given in self._given(context):
+        for given in self._as_arguments(context):
             check_finite(given)
         return self.rsample(n, context, generator=generator).contiguous()
 
@@ -104,7 +105,7 @@ class Flow(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Draw points with their log densities, in one pass; both are differentiable as those of `rsample`."""
         n = as_count("the number of samples", n, 1)
-        given = self._given(context)
+        given = self._as_arguments(context)
         batch = given[0].shape[:-1] if given else ()
         z = self._draw((n, *batch), generator)
         x, log_det = self.bijection.inverse(z, *given)
@@ -117,7 +118,7 @@ class Flow(nn.Module):
         """
         if not isinstance(self.bijection, Conditional):
             raise ValueError("this flow has no context; conditional(...) makes a bijection with one")
-        return self._with(self.bijection.at(*self._given(context)))
+        return self._with(self.bijection.at(*self._as_arguments(context)))
 
     def frozen(self) -> Flow:
         """A flow of the same density without parameters: for many calls of `log_prob` and `sample` after training."""
@@ -143,7 +144,7 @@ class Flow(nn.Module):
     ) -> Fitted:
         """Train by maximum likelihood: Adam, the learning rate falling to 0 along a half cosine.
 
-        However training ends, by an error or by Ctrl-C too, the flow keeps its best state by validation or, without
+        However training ends, also by an error or by Ctrl-C, the flow keeps its best state by validation or, without
         validation, the last one whose loss was finite.
 
         Args:
@@ -151,7 +152,7 @@ class Flow(nn.Module):
                 random; a function that draws n points; or a loader, an iterable of batches, which is read again and
                 again. Functions and loaders of a conditional flow give pairs (points, contexts). Numbers are converted
                 to the dtype and device of the flow. What cannot be learned is named: see
-                `plunit.invertible.training.batches`.
+                `plunit.invertible.screening`.
             steps: how many steps.
             context: the contexts of the points, shape (..., k), for a conditional flow.
             weights: a number >= 0 for each point: its part in the likelihood. A step takes points in proportion.
@@ -174,18 +175,55 @@ class Flow(nn.Module):
         """
         steps, batch = as_count("steps", steps, 1), as_count("batch", batch, 1, _LARGEST_BATCH)
         patience = None if patience is None else as_count("patience", patience, 1)
-        lr, clip = as_positive("lr", lr), None if clip is None else as_positive("clip", clip)
+        lr, clip = as_positive("lr", lr, 0.01), None if clip is None else as_positive("clip", clip, 1)
         check_options(anneal, generator, progress, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
-        anneal = annealing_of(self.bijection, anneal)
-        draw, aside, aside_weights = prepare(self, data, context, weights, validation, batch, generator)
-        held = None if aside is None else HeldOut(self, aside, aside_weights, steps, patience, anneal)
+        annealing = annealing_of(self.bijection, anneal)
+        # states with rounded corners are not kept as the best: they are another function
+        first = 0 if annealing is None else annealing.first_sharp_step(steps)
+        draw, held, held_weights = prepare(self, data, context, weights, validation, batch, generator)
         optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
-        if clip is not None:
-            optimizer.register_step_pre_hook(lambda *_: _shorten(self, clip))
-        with step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None)) as show:
-            return train(self, lambda: draw(batch), optimizer, steps, anneal, held, show)
+        schedule = CosineAnnealingLR(optimizer, steps)
+        losses: list[float] = []
+        validation_losses: dict[int, float] = {}
+        good, best, was_training = FlowState(self), FlowState(self), self.training
+        best_step: int | None = None  # by validation
+        bar = step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None))
+        try:
+            with torch.enable_grad(), bar as show:
+                self.train()
+                for step in range(steps + 1):
+                    if step < steps:  # then a check: the last step's batch must still have a finite likelihood
+                        if annealing is not None and not annealing.shrink_corners(self, step, steps):
+                            annealing = None
+                        rows = draw(batch)
+                    loss = -self.log_prob(*rows).mean()
+                    if not loss.isfinite():
+                        raise Diverged(step, loss.item())
+                    good.renew()
+                    if held is not None and (step % max(1, steps // 100) == 0 or step == steps):
+                        validation_losses[step] = loss_now = mean_loss(self, held, held_weights)
+                        if step >= first and loss_now < math.inf:
+                            if best_step is None or loss_now < validation_losses[best_step]:
+                                best.renew()
+                                best_step = step
+                            elif patience is not None and step - best_step >= patience:
+                                break
+                    if step == steps:
+                        break
+                    optimizer.zero_grad()
+                    loss.backward()  # type: ignore[no-untyped-call]
+                    if clip is not None:
+                        nn.utils.clip_grad_norm_(self.parameters(), clip)
+                    optimizer.step()
+                    schedule.step()
+                    losses.append(loss.item())
+                    show(step + 1, losses[-1])
+        finally:
+            (good if best_step is None else best).restore()
+            self.train(was_training)
+        return Fitted(losses, validation_losses, len(losses) if best_step is None else best_step)
 
     def sharpen(self) -> None:
         """Remove all rounded corners: the bijection becomes the sharp one, which shares its parameters."""
@@ -193,12 +231,12 @@ class Flow(nn.Module):
 
     def save(self, path: str | Path) -> None:
         """Write the flow, its structure and its numbers, to one safetensors file; see `plunit.invertible.saving`."""
-        saving.write(Path(path), self.bijection, self.origin.dtype, self.base is not None)
+        saving.save_bijection(Path(path), self.bijection, self.origin.dtype, self.base is not None)
 
     @classmethod
     def load(cls, path: str | Path, base: Distribution | None = None) -> Flow:
         """Return the flow that a file of `save` holds, on the CPU. A base of one's own is not in the file: give it."""
-        bijection, dtype, own_base = saving.read(Path(path))
+        bijection, dtype, own_base = saving.load_bijection(Path(path))
         if own_base and base is None:
             raise ValueError(f"{path} holds a flow over a base of its own: pass base=, as it was built")
         if base is not None and not own_base:
@@ -225,10 +263,10 @@ class Flow(nn.Module):
         return self.base.rsample(shape) if self.base.has_rsample else self.base.sample(shape)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Flow:
-        self.base = None if self.base is None else _mapped(self.base, fn, {})
+        self.base = None if self.base is None else _map_tensors(self.base, fn, {})
         return super()._apply(fn, recurse)  # type: ignore[no-untyped-call, no-any-return]
 
-    def _given(self, context: Tensor | None) -> tuple[Tensor, ...]:
+    def _as_arguments(self, context: Tensor | None) -> tuple[Tensor, ...]:
         """Return the context as arguments for the bijection: none or one."""
         if isinstance(context, Generator):
             raise TypeError("the second argument is a context; pass a random generator as generator=")
@@ -239,11 +277,6 @@ class Flow(nn.Module):
             check_dense(context, "context")
         self.bijection.check(context)
         return (context,)
-
-
-def _shorten(flow: Flow, clip: float) -> None:
-    """Shorten the gradient to a norm of at most `clip`."""
-    nn.utils.clip_grad_norm_(flow.parameters(), clip)
 
 
 def _check_base(distribution: Distribution, features: int) -> None:
@@ -262,19 +295,19 @@ def _check_base(distribution: Distribution, features: int) -> None:
         )
 
 
-def _mapped(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]) -> Any:
+def _map_tensors(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]) -> Any:
     """Return a distribution, or what it holds, with fn applied to all its tensors; `seen` has what is done."""
     if isinstance(part, Tensor):
         return fn(part)
     if isinstance(part, nn.Module):
         return part._apply(fn)  # type: ignore[no-untyped-call]
     if type(part) in (list, tuple):
-        return type(part)(_mapped(each, fn, seen) for each in part)
+        return type(part)(_map_tensors(each, fn, seen) for each in part)
     if not isinstance(part, (Distribution, Transform)):
         return part
     if id(part) not in seen:  # a transform and its inverse know one another
         seen[id(part)] = twin = copy.copy(part)
         for name, value in vars(part).items():
             # a weak reference to an inverse is made anew where it is missing
-            vars(twin)[name] = None if isinstance(value, weakref.ref) else _mapped(value, fn, seen)
+            vars(twin)[name] = None if isinstance(value, weakref.ref) else _map_tensors(value, fn, seen)
     return seen[id(part)]

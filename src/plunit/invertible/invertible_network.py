@@ -17,9 +17,8 @@ from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU
 from plunit.invertible.bijections.linear import LU, Orthogonal
-from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.contexts import Conditional
-from plunit.invertible.training.likelihood import RHO
+from plunit.invertible.training import RHO
 
 ActivationMaker = Callable[[int, int], Bijection]
 """Makes the activation of a block from the number of features and the index of the block."""
@@ -83,11 +82,9 @@ class InvertibleNetwork(nn.Module):
             and 1/0.7 in turn: with the paper's alpha = 0.1 in all of 32 blocks the round trip has no digit left in
             float32. `lambda features, index: Tanh(features)` is an example of another.
         linear: "lu" or "orthogonal", or a function that makes a layer from (features, generator=).
-        reversible: keep no activations for backward but the output; see `Reversible`.
         generator: where the random numbers of the start come from.
 
-    `bijection` is the same map with its log-determinants, for `Flow` and `Chain`. A state_dict fits networks of both
-    kinds, reversible or not.
+    `bijection` is the same map with its log-determinants, for `Flow` and `Chain`.
 
     >>> import torch
     >>> network = InvertibleNetwork(2, depth=3, generator=torch.Generator().manual_seed(0))
@@ -103,7 +100,6 @@ class InvertibleNetwork(nn.Module):
         *,
         activation: ActivationMaker = MILD,
         linear: Linear = "lu",
-        reversible: bool = False,
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
@@ -117,7 +113,7 @@ class InvertibleNetwork(nn.Module):
             )
         layer = partial(linear if callable(linear) else LINEAR[linear], features, generator=generator)
         blocks = [part for index in range(depth) for part in (layer(), activation(features, index))]
-        self.bijection = (Reversible if reversible else Chain)(*blocks, layer())
+        self.bijection = Chain(*blocks, layer())
 
     def forward(self, x: Tensor) -> Tensor:
         """Return F(x)."""

@@ -22,9 +22,8 @@ from plunit.invertible.bijections.bijection import Bijection, faults
 from plunit.invertible.bijections.chain import Chain, Inverse
 from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU, Tanh
 from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
-from plunit.invertible.bijections.reversible import Reversible
 from plunit.invertible.contexts import Conditional
-from plunit.invertible.training.likelihood import Annealing
+from plunit.invertible.training import Annealing
 
 KINDS: dict[str, tuple[type[Bijection], tuple[str, ...]]] = {
     "PLU": (PLU, ("learnable", "boundary")),
@@ -41,7 +40,7 @@ KINDS: dict[str, tuple[type[Bijection], tuple[str, ...]]] = {
 A row is one point of the check-list in `Bijection`.
 """
 
-_CHAINS: dict[str, type[Chain]] = {"Chain": Chain, "Reversible": Reversible}
+_CHAINS = ("Chain", "Reversible")  # the latter in files of 0.2: the same map
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _FORMAT = 1
 _DEEPEST = 20
@@ -50,22 +49,22 @@ _LONGEST = 1_000_000  # characters of the structure
 State = Mapping[str, Tensor]
 
 
-def write(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, own_base: bool) -> None:
+def save_bijection(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, own_base: bool) -> None:
     """Write a bijection, and whether its flow has a base of its own, to a file, whole or not at all."""
     if dtype not in _DTYPES.values():
         raise ValueError(f"a flow is saved in float32 or float64, got {dtype}; convert it by .to(torch.float32)")
     structure = {"format": _FORMAT, "dtype": str(dtype).removeprefix("torch."), "own_base": own_base}
-    text = json.dumps({**structure, "bijection": _described(bijection)})
+    text = json.dumps({**structure, "bijection": _describe(bijection)})
     arrays = {name: value.detach().cpu().clone().contiguous() for name, value in bijection.state_dict().items()}
     library = _library("safetensors.torch")
     try:
-        _restored(text, arrays)
+        _restore(text, arrays)
     except (ValueError, RuntimeError) as error:
         raise ValueError(f"this flow is not saved, because {path} could not be read: {_line(error)}") from None
     save_whole(path, library.save(arrays, {"flow": text}))
 
 
-def read(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
+def load_bijection(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
     """Return the bijection that a file holds, its dtype, and whether its flow had a base of its own."""
     library = _library("safetensors")
     if path.exists() and not path.is_file():
@@ -73,7 +72,7 @@ def read(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
     try:
         with library.safe_open(str(path), "pt") as file:
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return _restored((file.metadata() or {}).get("flow"), state)
+            return _restore((file.metadata() or {}).get("flow"), state)
     except OSError:
         raise
     # a file of any content can fail in any way
@@ -81,16 +80,16 @@ def read(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
         raise ValueError(f"{path} holds no flow that can be read: {_line(error)}") from None
 
 
-def _described(bijection: Bijection | Conditional) -> dict[str, Any]:
+def _describe(bijection: Bijection | Conditional) -> dict[str, Any]:
     """Return a bijection as JSON values."""
     if isinstance(bijection, Conditional):
         rest = {"context": bijection.context, "hidden": list(bijection.hidden), "slots": bijection.slots}
-        return {"kind": "Conditional", "part": _described(bijection.bijection), **rest}
+        return {"kind": "Conditional", "part": _describe(bijection.bijection), **rest}
     name = bijection.kind
-    if type(bijection) is _CHAINS.get(name):
-        return {"kind": name, "parts": [_described(part) for part in bijection.parts()]}
+    if type(bijection) is Chain:
+        return {"kind": name, "parts": [_describe(part) for part in bijection.parts()]}
     if type(bijection) is Inverse:
-        return {"kind": name, "part": _described(bijection.bijection)}
+        return {"kind": name, "part": _describe(bijection.bijection)}
     made, names = KINDS.get(name, (Conditional, ()))
     if isinstance(bijection, made):
         options = {name: getattr(bijection, name) for name in names}
@@ -101,8 +100,8 @@ def _described(bijection: Bijection | Conditional) -> dict[str, Any]:
     raise ValueError(f"{name} cannot be saved; {'save the flow it came from' if name == 'Frozen' else known}")
 
 
-def _restored(text: str | None, state: State) -> tuple[Bijection | Conditional, torch.dtype, bool]:
-    """Return what `read` does, from the metadata and the arrays of a file."""
+def _restore(text: str | None, state: State) -> tuple[Bijection | Conditional, torch.dtype, bool]:
+    """Return what `load_bijection` does, from the metadata and the arrays of a file."""
     if text is None or len(text) > _LONGEST:
         raise ValueError(f"its metadata need an entry `flow` of at most {_LONGEST} characters; Flow.save writes one")
     found = json.loads(text)
@@ -113,14 +112,14 @@ def _restored(text: str | None, state: State) -> tuple[Bijection | Conditional, 
         raise ValueError(f"its structure must hold {', '.join(form)}, got {text[:80]}")
     dtype = _DTYPES[found["dtype"]]
     with torch.random.fork_rng(devices=[]):  # starts are drawn, and then overwritten
-        bijection = _built(found["bijection"], "", state).to(dtype)
+        bijection = _build(found["bijection"], "", state).to(dtype)
     for fault in faults(bijection, state):
         raise ValueError(fault)
     bijection.load_state_dict(state)
     return bijection, dtype, found["own_base"]
 
 
-def _built(given: Any, prefix: str, state: State, depth: int = 0) -> Any:
+def _build(given: Any, prefix: str, state: State, depth: int = 0) -> Any:
     """Return the bijection that JSON values describe; its arrays have names that begin with `prefix`."""
     if not isinstance(given, dict) or not isinstance(given.get("kind"), str):
         raise ValueError(f"a bijection is an object whose `kind` is a name, got {given!r:.60}")
@@ -129,11 +128,11 @@ def _built(given: Any, prefix: str, state: State, depth: int = 0) -> Any:
     kind, options = given["kind"], {name: value for name, value in given.items() if name != "kind"}
     if kind in _CHAINS and options.keys() == {"parts"} and isinstance(options["parts"], list):
         parts = enumerate(options["parts"])
-        return _CHAINS[kind](*(_built(part, f"{prefix}bijections.{i}.", state, depth + 1) for i, part in parts))
+        return Chain(*(_build(part, f"{prefix}bijections.{i}.", state, depth + 1) for i, part in parts))
     if kind == "Inverse" and options.keys() == {"part"}:
-        return Inverse(_built(options["part"], f"{prefix}bijection.", state, depth + 1))
+        return Inverse(_build(options["part"], f"{prefix}bijection.", state, depth + 1))
     if kind == "Conditional" and depth == 0 and options.keys() == {"part", "context", "hidden", "slots"}:
-        part = _built(options.pop("part"), "bijection.", state, depth + 1)
+        part = _build(options.pop("part"), "bijection.", state, depth + 1)
         sizes = (options["context"], *options["hidden"], sum(options["slots"]) * part.features)
         _expect(kind, "network.", state, sum(a * b for a, b in itertools.pairwise(sizes)))
         return Conditional(part, **options)

@@ -3,8 +3,10 @@
 Tensors enter and leave. Open `op.py` first, which decides which kernel serves a call. `kernel.py` is the contract of a
 kernel and adds autograd to the kernels in Python, each of which has its own `backward`; the native one has its own
 autograd, in `csrc/autograd.h`.
-`exact/` turns models into the exact networks of `plunit.pieces`.
+`exact/` turns models into the exact networks of `plunit.pieces`; it is imported when `to_network` is first used.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from plunit.base.errors import describe_missing
 
@@ -17,10 +19,12 @@ except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(describe_missing(__name__, "torch"), name=__name__) from None
 
 from plunit.torch.conversion import convert
-from plunit.torch.exact.network import to_network
 from plunit.torch.initialising import init_, param_groups
 from plunit.torch.module import PLU, Residual
-from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope, use_triton
+from plunit.torch.op import has_native, inverse, kernels, log_slope, plu, slope
+
+if TYPE_CHECKING:
+    from plunit.torch.exact.network import to_network
 
 __all__ = [
     "PLU",
@@ -35,5 +39,16 @@ __all__ = [
     "plu",
     "slope",
     "to_network",
-    "use_triton",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "to_network":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from plunit.torch.exact.network import to_network
+
+    return to_network
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

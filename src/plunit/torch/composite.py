@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch._C._nn import hardtanh  # F.hardtanh without its checks
 
-from plunit.torch.kernel import Gradients, Parameter, reduced, widened
+from plunit.torch.kernel import Gradients, Parameter, sum_to_shape, widen
 
 KEEPS_OUTPUT = False
 
@@ -59,13 +59,13 @@ def _find_edge(c: float, dtype: torch.dtype) -> _Edge:
 def forward(x: Tensor, alpha: Parameter, c: Parameter, *, outward: bool, inplace: bool = False) -> Tensor:
     """Return PLU(x); see `Kernel`."""
     if isinstance(alpha, Tensor) or isinstance(c, Tensor):
-        y = _tensors(widened(x), alpha, c).to(x.dtype)
+        y = _tensors(widen(x), alpha, c).to(x.dtype)
     elif outward:
         y = _outward(x, alpha, c)
     elif edge(c, x.dtype).exact:
         y = _from_clipped(hardtanh(x, -c, c), x, alpha)
     else:
-        wide = widened(x)
+        wide = widen(x)
         y = _from_clipped(hardtanh(wide, -c, c), wide, alpha).to(x.dtype)
     return x.copy_(y) if inplace else y
 
@@ -82,10 +82,10 @@ def backward(grad: Tensor, kept: Tensor, alpha: float, c: float) -> Tensor:
 
 def backward_learned(grad: Tensor, x: Tensor, alpha: Parameter, c: Parameter) -> Gradients:
     """Return the gradients of x, alpha and c; comparisons and `where` are avoided, which are slow on a CPU."""
-    g, wide = widened(grad), widened(x)
+    g, wide = widen(grad), widen(x)
     excess = wide - _clipped(wide, c)
     side = excess.sign()  # -1, 0 and 1 on the three pieces
-    dalpha = reduced(excess * g, alpha) if isinstance(alpha, Tensor) else None
+    dalpha = sum_to_shape(excess * g, alpha) if isinstance(alpha, Tensor) else None
     dc = _gradient_of_c(side * g, alpha, c) if isinstance(c, Tensor) else None
     end = alpha if isinstance(alpha, Tensor) else wide.new_full((), alpha)
     dx = torch.lerp(_one(wide), end, side.abs_()) * g  # at weights 0 and 1, lerp gives its ends to the bit
@@ -95,7 +95,7 @@ def backward_learned(grad: Tensor, x: Tensor, alpha: Parameter, c: Parameter) ->
 def _gradient_of_c(signed: Tensor, alpha: Parameter, c: Tensor) -> Tensor | None:
     """Sum (1 - alpha) * signed; the factor is applied after the sum if all terms of a sum share it."""
     if isinstance(alpha, Tensor) and alpha.shape != c.shape and alpha.numel() > 1:
-        return reduced((1 - alpha) * signed, c)
+        return sum_to_shape((1 - alpha) * signed, c)
     total = signed.sum_to_size(c.shape)
     return torch.addcmul(total, total, alpha, value=-1) if isinstance(alpha, Tensor) else total * (1 - alpha)
 
@@ -132,8 +132,8 @@ def _clipped(x: Tensor, c: Parameter) -> Tensor:
 
 def _outward(x: Tensor, alpha: float, c: float) -> Tensor:
     """Evaluate PLU so that |y| > c wherever |x| > c: an outer value that would round to c becomes the rim."""
-    size, rim = widened(x).abs(), edge(c, x.dtype).rim
+    size, rim = widen(x).abs(), edge(c, x.dtype).rim
     line = (size - c).mul_(alpha).add_(c)
     low = alpha <= 1  # whether the outer line is below the identity, outside
     y = torch.minimum(size, line.clamp_(min=rim)) if low else torch.maximum(size.clamp_(max=rim), line)
-    return y.copysign_(widened(x)).to(x.dtype)
+    return y.copysign_(widen(x)).to(x.dtype)

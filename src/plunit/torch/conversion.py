@@ -63,7 +63,7 @@ def convert(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> d
     _check(model, replacements)
     places = list(_places(model, replacements))
     shared: dict[Any, nn.Module] = {}
-    made = [_made(place, replacements[place.kind], shared) for place in places]
+    made = [_make_replacement(place, replacements[place.kind], shared) for place in places]
     for place, new in zip(places, made, strict=True):
         setattr(place.parent, place.name, new)
     _settle_transformers(model, {place.parent for place in places})
@@ -123,7 +123,7 @@ def _places(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> I
     yield from walk(model, "")
 
 
-def _made(place: _Place, make: Callable[..., Any], shared: dict[Any, nn.Module]) -> nn.Module:
+def _make_replacement(place: _Place, make: Callable[..., Any], shared: dict[Any, nn.Module]) -> nn.Module:
     old = place.old
     if isinstance(old, nn.Module) and old in shared:
         return shared[old]
@@ -197,11 +197,11 @@ def _calls(kind: type[nn.Module], names: Iterable[str]) -> Iterator[tuple[str, s
             continue
         for method, function in vars(owner).items():
             if inspect.isfunction(function):
-                for name in sorted(_called(function) & set(names)):
+                for name in sorted(_find_calls(function) & set(names)):
                     yield method, name
 
 
-def _called(function: FunctionType) -> set[str]:
+def _find_calls(function: FunctionType) -> set[str]:
     """Return the names of all functions called in a method, those of `self` and its attributes left out."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))

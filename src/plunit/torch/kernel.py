@@ -67,12 +67,12 @@ def _overwrite(kernel: Kernel, x: Tensor, alpha: Parameter, c: Parameter, learne
     return x.copy_(apply(kernel, x.clone(), alpha, c, False))
 
 
-def widened(x: Tensor) -> Tensor:
+def widen(x: Tensor) -> Tensor:
     """Return x with enough digits to compute in: half precision as float32."""
     return x.float() if x.dtype in [torch.float16, torch.bfloat16] else x  # a list, which torch.jit.script compiles
 
 
-def reduced(grad: Tensor, parameter: Parameter) -> Tensor | None:
+def sum_to_shape(grad: Tensor, parameter: Parameter) -> Tensor | None:
     """Sum a gradient over the axes along which its parameter was broadcast; None for a number."""
     if not isinstance(parameter, Tensor):
         return None
@@ -122,12 +122,12 @@ class _Learned(torch.autograd.Function):
 
 def differentiable(grad: Tensor, kept: Tensor, alpha: Parameter, c: Parameter) -> Gradients:
     """Return the gradients as expressions that can be differentiated again; `kept` is y only if alpha is a number."""
-    g, wide = widened(grad), widened(kept)
+    g, wide = widen(grad), widen(kept)
     outside, sign = wide.abs() > c, wide.sign()
     zero = g.new_zeros(())
     dx = torch.where(outside, alpha * g, g).to(grad.dtype)
-    dalpha = reduced(torch.where(wide.abs() <= c, zero, (wide - c * sign) * g), alpha)  # a NaN stays one
-    dc = reduced(torch.where(outside, (1 - alpha) * sign * g, zero), c)
+    dalpha = sum_to_shape(torch.where(wide.abs() <= c, zero, (wide - c * sign) * g), alpha)  # a NaN stays one
+    dc = sum_to_shape(torch.where(outside, (1 - alpha) * sign * g, zero), c)
     return _Connected.apply(dx, kept), dalpha, dc  # type: ignore[no-untyped-call]
 
 

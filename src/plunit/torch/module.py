@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from plunit import learned
-from plunit.torch.kernel import widened
+from plunit.torch.kernel import widen
 from plunit.torch.op import inverse, is_traced, plu
 
 _NAMESPACE = SimpleNamespace(sigmoid=torch.sigmoid, exp=torch.exp, clip=nn.functional.hardtanh)
@@ -98,7 +98,7 @@ class PLU(nn.Module):
 
     def extra_repr(self) -> str:
         """Show the current alpha and c, min..max over channels, and what is learned."""
-        parts = [f"alpha={self._shown('alpha')}", f"c={self._shown('c')}"]
+        parts = [f"alpha={self._format('alpha')}", f"c={self._format('c')}"]
         if self.learnable is not False:
             parts.append(f"learnable={self.learnable!r}")
         if self.num_parameters > 1:
@@ -107,7 +107,7 @@ class PLU(nn.Module):
             parts.append("inplace=True")
         return ", ".join(parts)
 
-    def _shown(self, name: str) -> str:
+    def _format(self, name: str) -> str:
         """Return a value in four digits, or the range of several; the initial one of tensors without numbers."""
         if self.learnable not in (True, name):
             return str(getattr(self, f"initial_{name}"))
@@ -124,7 +124,7 @@ class PLU(nn.Module):
             initial: float = getattr(self, f"initial_{name}")
             return initial
         # the attribute, not self._parameters: parametrisations, pruning, replicas and shards keep it elsewhere
-        raw: Tensor = widened(getattr(self, f"raw_{name}"))
+        raw: Tensor = widen(getattr(self, f"raw_{name}"))
         return learned.value_of(_NAMESPACE, name, raw)  # type: ignore[no-any-return]
 
     def _along_channels(self, x: Tensor) -> tuple[float | Tensor, float | Tensor]:
@@ -136,7 +136,7 @@ class PLU(nn.Module):
 
     def _script(self, input: Tensor) -> Tensor:
         """Return PLU(input) in the part of Python that torch.jit.script compiles; `plu` is beyond it."""
-        x = widened(input)
+        x = widen(input)
         alpha = torch.full([], self.initial_alpha, dtype=x.dtype, device=x.device)
         c = torch.full([], self.initial_c, dtype=x.dtype, device=x.device)
         shape = [1] * x.dim()
@@ -152,7 +152,7 @@ class PLU(nn.Module):
 
 def _limit(raw: Tensor) -> Tensor:
     """Return raw numbers within the limits of `plunit.learned`, in single precision at least."""
-    return torch.clamp(widened(raw), -learned.LIMIT, learned.LIMIT)
+    return torch.clamp(widen(raw), -learned.LIMIT, learned.LIMIT)
 
 
 def _script_formula(x: Tensor, alpha: Tensor, c: Tensor) -> Tensor:

@@ -1,15 +1,12 @@
 """PLU on PyTorch tensors. `plu` decides which implementation serves a call.
 
 - The native kernel (csrc) serves plain CPU tensors; csrc/native.cpp says which and returns None for the others.
-- The Triton kernel serves GPU tensors after `use_triton()`.
 - The composite, PyTorch's own ops, serves all other eager tensors.
 - Compilers, torch.export, torch.func and forward mode get the formula itself; exporters to ONNX a shorter form.
 """
 
 from __future__ import annotations
 
-import importlib
-import os
 from typing import Any
 
 import torch
@@ -18,7 +15,7 @@ from torch.autograd import forward_ad
 
 from plunit.functional import check, formula, log_slope_formula, slope_formula
 from plunit.torch import composite, kernel, native
-from plunit.torch.kernel import Parameter, widened
+from plunit.torch.kernel import Parameter, widen
 
 _native: Any = native.load()
 
@@ -31,39 +28,19 @@ _WIDE = {
 """The dtypes of x, and those in which PLU is computed."""
 
 
-_triton: Any = None  # the module of the Triton kernel, once `use_triton` was called
-
-
 def has_native() -> bool:
     """Whether the native kernel is there; without it PLU has the same values and gradients, more slowly."""
     return _native is not None
-
-
-def use_triton(on: bool = True) -> None:
-    """Let Triton serve plain tensors on CUDA, ROCm and XPU devices; PLUNIT_TRITON=1 in the environment does the same.
-
-    The kernel is opt-in because it has never run on a GPU; see docs/function.md. Triton comes with
-    PyTorch for CUDA and ROCm.
-    """
-    global _triton
-    if not on:
-        _triton = None
-        return
-    try:
-        _triton = importlib.import_module("plunit.torch.triton_kernel")
-    except ImportError as error:
-        raise ImportError(f"the Triton kernel needs Triton, which does not import here ({error})") from error
 
 
 def kernels() -> dict[str, str]:
     """Return the implementations of PLU, and what each serves here.
 
     >>> list(kernels())
-    ['native', 'triton', 'composite']
+    ['native', 'composite']
     """
     native = "plain CPU tensors" if has_native() else "not built: python -m plunit.torch.build"
-    triton = "plain tensors on CUDA, ROCm and XPU" if _triton else "off: plunit.torch.use_triton()"
-    return {"native": native, "triton": triton, "composite": "all other tensors"}
+    return {"native": native, "composite": "all other tensors"}
 
 
 def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool = False) -> Tensor:
@@ -76,8 +53,8 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         inplace: overwrite x with the result.
 
     The derivative is 1 where |x| <= c and alpha elsewhere; so it is 1 at the kinks. Backward keeps one tensor: the
-    output on the native and Triton kernels, else the input. They keep the input, too, for alpha = 0, because the output
-    does not determine the piece, and where the gradient of alpha needs more digits than the output has.
+    output on the native kernel, else the input. The native kernel also keeps the input for alpha = 0, because the
+    output does not determine the piece, and where the gradient of alpha needs more digits than the output has.
 
     >>> plu(torch.tensor([-2.0, 0.5, 2.0]))
     tensor([-1.1000,  0.5000,  1.1000])
@@ -87,14 +64,13 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         if y is not None:
             return y  # type: ignore[no-any-return]
     if not (type(x) is Tensor and x.dtype is torch.float32 and _are_usual(alpha, c)):
-        x, alpha, c = _checked(x, alpha, c)
+        x, alpha, c = _as_arguments(x, alpha, c)
     if is_recorded() or is_transformed(x, alpha, c):
         y = _evaluate(_clip_form if torch.onnx.is_in_onnx_export() else formula, x, alpha, c)
         return x.copy_(y) if inplace else y
     if _native is None and x.is_cpu:
         native.notice()
-    use_triton_here = _triton is not None and _triton.takes(x, alpha, c)
-    return kernel.apply(_triton if use_triton_here else composite, x, alpha, c, inplace)
+    return kernel.apply(composite, x, alpha, c, inplace)
 
 
 def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
@@ -103,7 +79,7 @@ def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> inverse(plu(torch.tensor([-2.0, 0.5, 2.0])))
     tensor([-2.0000,  0.5000,  2.0000])
     """
-    y, outer, c = _checked(y, alpha, c)  # 1 / alpha in the precision of y, not in that of alpha
+    y, outer, c = _as_arguments(y, alpha, c)  # 1 / alpha in the precision of y, not in that of alpha
     check(alpha, c, invertible=True, tiny=torch.finfo(_WIDE[y.dtype]).tiny)
     return plu(y, 1 / outer, c)
 
@@ -114,7 +90,7 @@ def slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> slope(torch.tensor([-2.0, 1.0, 2.0]))
     tensor([0.1000, 1.0000, 0.1000])
     """
-    return _evaluate(slope_formula, *_checked(x, alpha, c))
+    return _evaluate(slope_formula, *_as_arguments(x, alpha, c))
 
 
 def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
@@ -123,7 +99,7 @@ def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
     >>> log_slope(torch.tensor([-2.0, 1.0, 2.0]))
     tensor([-2.3026,  0.0000, -2.3026])
     """
-    return _evaluate(log_slope_formula, *_checked(x, alpha, c))
+    return _evaluate(log_slope_formula, *_as_arguments(x, alpha, c))
 
 
 def is_recorded() -> bool:
@@ -159,7 +135,7 @@ def _are_usual(alpha: Any, c: Any) -> bool:
     return type(alpha) is type(c) is float and 1e-30 < alpha < 1e30 and 0 <= c < 1e30
 
 
-def _checked(x: Tensor, alpha: Any, c: Any) -> tuple[Tensor, Parameter, Parameter]:
+def _as_arguments(x: Tensor, alpha: Any, c: Any) -> tuple[Tensor, Parameter, Parameter]:
     """Return the arguments with alpha and c as numbers, or as tensors in the precision that x is computed in."""
     check(alpha, c)
     if not isinstance(x, Tensor):
@@ -191,7 +167,7 @@ def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
 
 
 def _evaluate(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    return _convert(function(torch, widened(x), alpha, c), x.dtype, x.device)
+    return _convert(function(torch, widen(x), alpha, c), x.dtype, x.device)
 
 
 def _clip_form(xp: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
@@ -206,7 +182,3 @@ def _clip_form(xp: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
 def _convert(tensor: Tensor, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return the tensor in this dtype on this device; `to` would leave a node in a trace even if both are the same."""
     return tensor if tensor.dtype == dtype and tensor.device == device else tensor.to(device, dtype)
-
-
-if os.environ.get("PLUNIT_TRITON") == "1":
-    use_triton()

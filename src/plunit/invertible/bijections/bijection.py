@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 Values = tuple[Tensor, ...]
-Steps = Sequence[tuple["Leaf", bool]]
+LeafSteps = Sequence[tuple["Leaf", bool]]
 """Leaves, first applied first, and whether it is their inverse that is applied."""
 
 Rule = tuple[Callable[[Tensor], bool], str]
@@ -23,9 +23,9 @@ Rule = tuple[Callable[[Tensor], bool], str]
 _OWN = frozenset(vars(nn.Module())) - {"training"}  # attributes of modules as such
 
 
-def walk(user: Bijection, x: Tensor, steps: Steps, values: Sequence[Values] | None = None) -> tuple[Tensor, Tensor]:
+def walk(user: Bijection, x: Tensor, steps: LeafSteps, values: Sequence[Values] | None = None) -> tuple[Tensor, Tensor]:
     """Return where the leaves take the samples x (..., n), and the log-determinant of each; `values` are columns."""
-    values = implied(steps) if values is None else values
+    values = imply_all(steps) if values is None else values
     user._check(x, (value for each in values for value in each))
     y = x.reshape(-1, x.shape[-1]).mT
     apart: list[Tensor] = []
@@ -36,17 +36,17 @@ def walk(user: Bijection, x: Tensor, steps: Steps, values: Sequence[Values] | No
         (apart if log_slopes.shape[1] == y.shape[1] else shared).append(log_slopes)
         if term is not None:
             apart.append(term)
-    sums = [_summed(each) for each in (apart, shared) if each]
+    sums = [_sum_slopes(each) for each in (apart, shared) if each]
     total = sum(sums[1:], start=sums[0])
     return y.mT.reshape(x.shape), total.expand(y.shape[-1]).reshape(x.shape[:-1])
 
 
-def _summed(log_slopes: list[Tensor]) -> Tensor:
+def _sum_slopes(log_slopes: list[Tensor]) -> Tensor:
     """Return the sum over all leaves and features: one number for each sample, or one for all."""
     return log_slopes[0].sum(0) if len(log_slopes) == 1 else torch.stack(log_slopes).sum((0, 1))
 
 
-def implied(steps: Steps) -> list[Values]:
+def imply_all(steps: LeafSteps) -> list[Values]:
     """Return the values of all leaves, as columns."""
     kinds: dict[object, list[int]] = {}
     for place, (leaf, inverted) in enumerate(steps):
@@ -58,7 +58,7 @@ def implied(steps: Steps) -> list[Values]:
         if not others:
             found[places[0]] = as_columns(imply(*leaf.raw()))
             continue
-        together = as_columns(imply(*stacked_raw([steps[place] for place in places])), axes=2)
+        together = as_columns(imply(*stack_raw([steps[place] for place in places])), axes=2)
         for place, *values in zip(places, *(value.unbind() for value in together), strict=True):
             found[place] = tuple(values)
     return found
@@ -81,7 +81,7 @@ def _kind(leaf: Leaf) -> Iterator[object]:
             yield name, value
 
 
-def stacked_raw(steps: Steps) -> list[Tensor]:
+def stack_raw(steps: LeafSteps) -> list[Tensor]:
     """Return what leaves of a kind hold, stacked."""
     return [torch.stack(tensors) for tensors in zip(*(leaf.raw() for leaf, _ in steps), strict=True)]
 
@@ -91,7 +91,7 @@ def as_columns(values: Values, axes: int = 1) -> Values:
     return tuple(value[..., None] if value.ndim == axes and value.is_floating_point() else value for value in values)
 
 
-def turned(steps: Sequence[tuple[Any, bool]]) -> list[tuple[Any, bool]]:
+def reverse(steps: Sequence[tuple[Any, bool]]) -> list[tuple[Any, bool]]:
     """Return the steps of the inverse: last first, each the other way round."""
     return [(step, not inverted) for step, inverted in reversed(steps)]
 
@@ -155,7 +155,7 @@ class Bijection(nn.Module):
 
     def sharp(self) -> Any:
         """Return the same bijection without rounded corners; it shares all parameters."""
-        return sharpened(self)
+        return copy_sharp(self)
 
     @property
     def kind(self) -> str:
@@ -188,13 +188,13 @@ class Bijection(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
-def sharpened(module: nn.Module) -> nn.Module:
+def copy_sharp(module: nn.Module) -> nn.Module:
     """Return a copy of a module in which all bijections are sharp; it shares all parameters."""
     twin = copy.copy(module)
     twin._modules = dict(module._modules)
     for name, part in module._modules.items():
         if isinstance(part, (Bijection, nn.ModuleList)):
-            twin._modules[name] = part.sharp() if isinstance(part, Bijection) else sharpened(part)
+            twin._modules[name] = part.sharp() if isinstance(part, Bijection) else copy_sharp(part)
     return twin
 
 

@@ -35,11 +35,6 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def rule() -> Mode:
-    """Return the rule in force in this thread."""
-    return _thread.rule
-
-
 @contextmanager
 def under(rule: Mode) -> Iterator[None]:
     """Put another rule in force."""

@@ -21,11 +21,11 @@ from torch.nn.utils import parametrize
 from plunit.invertible.bijections.bijection import (
     Bijection,
     Leaf,
-    Steps,
+    LeafSteps,
     as_columns,
     expect,
-    stacked_raw,
-    turned,
+    reverse,
+    stack_raw,
     walk,
 )
 from plunit.invertible.bijections.elementwise import SmoothPLU, bend
@@ -67,10 +67,10 @@ class Chain(Bijection):
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
         """Undo all bijections, last first."""
-        return self._through(y, turned(self._steps()))
+        return self._through(y, reverse(self._steps()))
 
     def _steps(self) -> list[tuple[Bijection, bool]]:
-        return [step for bijection in self.parts() for step in _called(bijection)]
+        return [step for bijection in self.parts() for step in _flatten(bijection)]
 
     def _through(self, x: Tensor, steps: list[tuple[Bijection, bool]]) -> tuple[Tensor, Tensor]:
         """Take the steps; leaves in a row are taken together."""
@@ -122,7 +122,7 @@ class Inverse(Bijection):
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
         """Return the leaves of F, last first, each the other way round."""
-        return turned(self.bijection.leaves())
+        return reverse(self.bijection.leaves())
 
 
 class Frozen(Chain):
@@ -184,12 +184,12 @@ class _Kept(Leaf):
         return self._kind
 
 
-def _called(bijection: Bijection) -> list[tuple[Bijection, bool]]:
+def _flatten(bijection: Bijection) -> list[tuple[Bijection, bool]]:
     """Return what to call, first applied first, and whether its inverse: the parts, or else the bijection itself."""
     if isinstance(bijection, Chain) and _is_just(bijection, Chain):
         return bijection._steps()
     if isinstance(bijection, Inverse) and _is_just(bijection, Inverse):
-        return turned(_called(bijection.bijection))
+        return reverse(_flatten(bijection.bijection))
     return [(bijection, False)]
 
 
@@ -200,7 +200,7 @@ def _is_just(bijection: Bijection, kind: type[Bijection]) -> bool:
     return own.forward is kind.forward and own.inverse is kind.inverse and not hooked
 
 
-def are_blocks(steps: Steps) -> bool:
+def are_blocks(steps: LeafSteps) -> bool:
     """Return whether the steps are LU, SmoothPLU, ..., LU, of the same form in all blocks, and are taken forward."""
     if len(steps) < 3 or len(steps) % 2 == 0 or any(inverted for _, inverted in steps):
         return False
@@ -208,11 +208,11 @@ def are_blocks(steps: Steps) -> bool:
     return kinds and len({tuple(leaf._parameters) for leaf, _ in steps[1::2]}) == 1
 
 
-def walk_blocks(user: Bijection, x: Tensor, steps: Steps) -> tuple[Tensor, Tensor]:
+def walk_blocks(user: Bijection, x: Tensor, steps: LeafSteps) -> tuple[Tensor, Tensor]:
     """Return where the blocks take the samples x (..., n), and the log-determinant of each."""
     layers, units = steps[::2], steps[1::2]
-    weight, bias, log_diagonal = as_columns(layers[0][0].imply(*stacked_raw(layers)), axes=2)
-    values = as_columns(units[0][0].imply(*stacked_raw(units)), axes=2)
+    weight, bias, log_diagonal = as_columns(layers[0][0].imply(*stack_raw(layers)), axes=2)
+    values = as_columns(units[0][0].imply(*stack_raw(units)), axes=2)
     user._check(x, (weight, values[1]))
     columns = x.reshape(-1, x.shape[-1]).mT
     inputs = (columns, weight, bias, *values)

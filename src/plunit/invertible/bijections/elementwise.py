@@ -18,7 +18,7 @@ from plunit.invertible.bijections.bijection import Elementwise, Rule
 from plunit.torch.op import plu
 
 if TYPE_CHECKING:
-    from plunit.invertible.training.likelihood import Annealing
+    from plunit.invertible.training import Annealing
 
 _EPS = torch.finfo(torch.float32).eps
 
