@@ -22,9 +22,10 @@ from plunit.base.files import save_whole
 from plunit.base.progress import bars
 from plunit.cli import NOT_SHOWN
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
+from plunit.pieces.boxes import many
+from plunit.pieces.exact.limits import Progress
 from plunit.pieces.formats.exporter import call_note, check_ending
 from plunit.pieces.formats.vnnlib import is_specification
-from plunit.pieces.limits import Progress, many
 
 ROWS = 40
 DEFAULT = f"{-math.tau} {math.tau}"

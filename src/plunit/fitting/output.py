@@ -20,7 +20,7 @@ from plunit.fitting.drawing import drawn
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.solving import SAMPLES, FitSettings, Found, Reduced
 from plunit.pieces import Curve
-from plunit.pieces.limits import many
+from plunit.pieces.boxes import many
 from plunit.pieces.rounding import rounded_up
 
 if TYPE_CHECKING:

@@ -20,8 +20,6 @@ import numpy as np
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact.layer import Units
-from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Layer, Network, check_network
 
 _Affine = tuple[Floats, Floats]
@@ -149,7 +147,7 @@ def without_clip(net: Network, box: Floats) -> Network:
     first = net.layers[0]
     if first.activation is None or first.bias.any() or not np.array_equal(first.weight, np.eye(net.inputs)):
         return net
-    f = Functions.of(first.activation)
+    f = first.activation.functions
     knots, (low, high) = f.knots[f.kinds], box.T[..., None]
     last = (knots < high).sum(axis=1, keepdims=True)
     on, pieces = np.minimum((knots <= low).sum(axis=1, keepdims=True), last), np.arange(knots.shape[1] + 1)
@@ -231,8 +229,7 @@ def _terms(f: Activation, unit: int) -> tuple[float, list[tuple[float, float, fl
     slopes = f.slopes[unit][[0, *behind]]
     near = np.flatnonzero(np.abs(knots) <= FAR)
     start = float(knots[near[0]]) if len(near) else 0.0
-    one = Units.of(f.part(slice(unit, unit + 1)))
-    constant = float(one.values(np.array([[start]]), np.zeros(1, dtype=np.int64))[0, 0])
+    constant = float(f.part(unit)(start))
     left, right = np.sum(knots < start), np.sum(knots <= start)
     terms = [(-slopes[left], -1.0, -start), (slopes[right], 1.0, start)]
     for knot, bend in zip(knots, np.diff(slopes), strict=True):

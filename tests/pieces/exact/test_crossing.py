@@ -3,7 +3,7 @@ import pytest
 
 from plunit.pieces import activation, network
 from plunit.pieces.exact.crossing import Points, cuts, joined
-from plunit.pieces.exact.layer import Units, affine_with_error
+from plunit.pieces.exact.tolerance import Units, affine_with_error
 
 
 def random_points(units, f, n, seed):

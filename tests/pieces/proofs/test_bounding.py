@@ -10,9 +10,10 @@ import rational_networks
 from random_networks import dense_network, random_network, scaled_network
 
 from plunit.pieces import activation, network
+from plunit.pieces.networks import exact_outputs
 from plunit.pieces.proofs import bounding, linear
 from plunit.pieces.proofs.bounding import Nodes, Query, bound
-from plunit.pieces.proofs.domain import Comparison, Domain, exact_outputs
+from plunit.pieces.proofs.domain import Comparison, Domain
 from plunit.pieces.proofs.properties import Condition
 from plunit.pieces.proofs.relaxation import Tables
 from plunit.programs.loading import choose_engine

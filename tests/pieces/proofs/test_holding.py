@@ -8,8 +8,8 @@ import rational_networks
 from random_networks import dense_network, random_network
 
 from plunit.pieces import activation, maximum, network
+from plunit.pieces.networks import exact_outputs
 from plunit.pieces.proofs import holding, linear
-from plunit.pieces.proofs.domain import exact_outputs
 from plunit.pieces.proofs.holding import holds
 from plunit.pieces.proofs.properties import Case, Condition, Property
 

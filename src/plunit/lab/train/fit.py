@@ -22,7 +22,8 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import PIECEWISE, exact, spread
 from plunit.ensemble.runs import Data, Stream
 from plunit.lab.cell import Arrays, Cell
-from plunit.pieces import Counts, counts, polygon_counts
+from plunit.pieces.exact.line_curves import Counts, counts
+from plunit.pieces.exact.polygon_set import polygon_counts
 
 COURSE = 128
 """Pieces over training steps are counted for that many seeds, the first ones."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from plunit.pieces.arrays import WORD, Bools, Floats, Ints, Words, blocks, runs, set_bits
-from plunit.pieces.exact.layer import EPS, SAFETY, Units
-from plunit.pieces.limits import check_memory
+from plunit.pieces.exact.limits import check_memory
+from plunit.pieces.exact.tolerance import SAFETY, Units
+from plunit.pieces.rounding import EPS
 
 
 @dataclass(frozen=True, eq=False)

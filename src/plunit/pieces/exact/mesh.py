@@ -20,8 +20,9 @@ import numpy as np
 
 from plunit.pieces.arrays import WORD, Bools, Floats, Ints, Words, lowest_bit, runs, starts, unpack
 from plunit.pieces.exact.crossing import Points, Pool, cuts, joined
-from plunit.pieces.exact.layer import EPS, Units
-from plunit.pieces.limits import check_count
+from plunit.pieces.exact.limits import check_count
+from plunit.pieces.exact.tolerance import Units
+from plunit.pieces.rounding import EPS
 
 MANY = 400  # corners of a polygon above which the crossings of the lines through it are counted before the work
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.exact.crossing import Points
-from plunit.pieces.exact.layer import Units, affine_with_error
+from plunit.pieces.exact.limits import Progress, check_count, check_memory, limited
 from plunit.pieces.exact.mesh import Mesh, Patch, cut_edges, faces_of, least_polygons, split
-from plunit.pieces.limits import Progress, check_count, check_memory, limited
+from plunit.pieces.exact.tolerance import Units, affine_with_error
 from plunit.pieces.networks import Ensemble, Layer
 
 ROWS = 2**10

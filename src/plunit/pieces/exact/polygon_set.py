@@ -14,13 +14,16 @@ import numpy as np
 
 from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats, Ints, Words, pack
-from plunit.pieces.exact.checking import Maps, maps, mesh_faults, same_maps
-from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units
+from plunit.pieces.boxes import box_array, check_size, many
+from plunit.pieces.exact.affine_maps import Maps, maps, same_maps
+from plunit.pieces.exact.agreement import mesh_faults
+from plunit.pieces.exact.limits import LIMIT, Progress, Unlisted
+from plunit.pieces.exact.line_curves import Counts
 from plunit.pieces.exact.mesh import Faces, box_mesh
 from plunit.pieces.exact.partitioning import partition
-from plunit.pieces.exact_curves import Counts
-from plunit.pieces.limits import LIMIT, Progress, Unlisted, box_array, many
-from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size
+from plunit.pieces.exact.tolerance import SAFETY
+from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network
+from plunit.pieces.rounding import EPS, TINY
 
 Range = tuple[float, float]
 
@@ -131,10 +134,9 @@ class Polygons:
         """Return the activation patterns of points."""
         words, y = [np.zeros((1, len(rows)), dtype=np.uint64)], rows
         for layer, f in self.network.hidden:
-            units = Units.of(f)
             z = y @ layer.weight.T + layer.bias
-            words += [pack(z > units.knots[0, :, j]) for j in range(units.knots.shape[-1])]
-            y = units.values(z, np.zeros(0, dtype=np.int64))
+            words += [pack(z > knot) for knot in f.knots.T]
+            y = f(z)
         return [pattern.tobytes() for pattern in np.concatenate(words).T]
 
     def _polygon(self, point: Floats, key: bytes) -> int:

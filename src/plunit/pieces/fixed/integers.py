@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.pieces.activation import evaluate
 from plunit.pieces.arrays import Floats, Ints, blocks
 from plunit.pieces.networks import Network
 
@@ -53,14 +54,8 @@ class FixedLayer:
 
     def activate(self, total: Ints) -> Ints:
         """Return slope * sum + intercept for sums [..., units]."""
-        slope, intercept = (
-            np.broadcast_to(part[self.kinds, 0], total.shape) for part in (self.slopes, self.intercepts)
-        )
-        for j in range(self.knots.shape[1]):
-            beyond = total > self.knots[self.kinds, j]
-            slope = np.where(beyond, self.slopes[self.kinds, j + 1], slope)
-            intercept = np.where(beyond, self.intercepts[self.kinds, j + 1], intercept)
-        return np.asarray(slope * total + intercept)
+        tables = (part[self.kinds] for part in (self.knots, self.slopes, self.intercepts))
+        return np.asarray(evaluate(total, *tables))
 
 
 def rounding_shift(number: Any, bits: int) -> Any:

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from plunit.base.machine import processors
+from plunit.pieces.activation import Functions
 from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
-from plunit.pieces.functions import Functions
 from plunit.pieces.rounding import EPS
 from plunit.programs.interface import SignTask, called, together
 from plunit.programs.loading import library, why_not_native
@@ -110,7 +110,7 @@ def pairs(fixed: FixedNetwork) -> list[Pair]:
                 bias,
                 np.ldexp(layer.weight, scale - layer.weight_fraction),
                 np.ldexp(layer.bias, -layer.sum_fraction),
-                None if real.activation is None else Functions.of(real.activation),
+                real.functions,
                 None if real.activation is None else real_functions(layer),
                 float(np.ldexp(0.5, -layer.fraction)) if layer.shift else 0.0,
                 error,
@@ -240,9 +240,9 @@ def _chord(parts: list[tuple[float, Functions]], z: BoxForm) -> tuple[Floats, Fl
 
 def _slopes(f: Functions, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the smallest and the largest slope that f has between low and high, [boxes, units]."""
-    met, slopes = f.met(low, high), f.of_units()[1]
+    met, slopes = f.met(low, high), f.units[1]
     return np.where(met, slopes, np.inf).min(axis=-1), np.where(met, slopes, -np.inf).max(axis=-1)
 
 
 def _largest_intercept(f: Functions, low: Floats, high: Floats) -> Floats:
-    return np.asarray(np.where(f.met(low, high), np.abs(f.of_units()[2]), 0.0).max(axis=-1))
+    return np.asarray(np.where(f.met(low, high), np.abs(f.units[2]), 0.0).max(axis=-1))

@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 
 from plunit.base.machine import processors
+from plunit.pieces.activation import Functions, at_pieces
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.functions import Functions
-from plunit.pieces.networks import Layer, Network
-from plunit.pieces.proofs.domain import Domain, exact_outputs
-from plunit.pieces.proofs.linear import FLOOR, gamma
+from plunit.pieces.networks import Layer, Network, exact_outputs
+from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
 from plunit.pieces.proofs.properties import Condition
-from plunit.pieces.proofs.relaxation import Tables, outward
+from plunit.pieces.proofs.relaxation import Tables
 from plunit.pieces.rewriting import without_clip
+from plunit.pieces.rounding import FLOOR, outward, roundings
 from plunit.programs.interface import ProofNodes, ProofTask, called, together
 from plunit.programs.loading import library, why_not_native
 
@@ -65,13 +65,9 @@ class Query:
             z = y @ weight.T + bias
             if f is None:
                 return z, slopes
-            knots, slope, intercept = f
-            piece = np.zeros(z.shape, dtype=np.int64)
-            for knot in knots.T:
-                piece += z > knot
-            at = np.arange(len(knots)) * slope.shape[1] + piece
-            slopes.append(slope.ravel()[at])
-            y = slopes[-1] * z + intercept.ravel()[at]
+            slope, intercept = at_pieces(z, *f.units)
+            slopes.append(slope)
+            y = slope * z + intercept
         raise AssertionError("the last layer has no activation")
 
     def gradients(self, slopes: list[Floats], rows: Floats) -> Floats:
@@ -87,16 +83,11 @@ class Query:
         for weight, bias, f in self.layers:
             size = np.abs(weight).T
             z = y @ weight.T + bias
-            error = error @ size + gamma(len(size) + 8) * (np.abs(y) @ size + np.abs(bias)) + FLOOR
+            error = error @ size + roundings(len(size) + 8) * (np.abs(y) @ size + np.abs(bias)) + FLOOR
             yield z, error
             if f is None:
                 return
-            knots, slopes, intercepts = f
-            unit, piece = np.arange(z.shape[1]), (z[..., None] > knots).sum(axis=-1)
-            slope, intercept = slopes[unit, piece], intercepts[unit, piece]
-            error = np.abs(slopes).max(axis=-1) * error + gamma(8) * (np.abs(slope * z) + np.abs(intercept))
-            error = error + gamma(8) * np.abs(intercepts).max(axis=-1)  # these are rounded as well
-            y = slope * z + intercept
+            y, error = f.enclose(z, error)
 
     def meets(self, x: Floats, conditions: Sequence[Condition]) -> bool:
         """Whether f(x), x [in], meets a condition in exact arithmetic, which is used where rounding could decide."""
@@ -131,12 +122,9 @@ class Query:
         )
 
     @cached_property
-    def layers(self) -> list[tuple[Floats, Floats, tuple[Floats, Floats, Floats] | None]]:
-        """Weight, bias, and the units' knots, slopes and intercepts, or None, of each layer."""
-        functions = [
-            None if f is None else Functions.of(f).of_units() for f in (one.activation for one in self.net.layers)
-        ]
-        return [(layer.weight, layer.bias, f) for layer, f in zip(self.net.layers, functions, strict=True)]
+    def layers(self) -> list[tuple[Floats, Floats, Functions | None]]:
+        """Weight, bias, and the functions of the units, or None, of each layer."""
+        return [(one.weight, one.bias, one.functions) for one in self.net.layers]
 
     @cached_property
     def centre(self) -> Floats | None:

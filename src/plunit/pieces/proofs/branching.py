@@ -16,10 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.limits import MEMORY, Progress
+from plunit.pieces.exact.limits import MEMORY, Progress
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query, bound, prover
 from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.linear import FLOOR
+from plunit.pieces.rounding import FLOOR
 
 SECONDS = 60.0
 """The default time limit."""

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, Region, gamma, over
+from plunit.pieces.proofs.linear import NEVER, Region, over
 from plunit.pieces.proofs.relaxation import Lines, terms_of
+from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
 if TYPE_CHECKING:
     from plunit.pieces.proofs.bounding import Answer, Nodes, Query
@@ -44,7 +45,7 @@ class _Node:
     @property
     def error(self) -> float:
         """The relative error of all operations of a form."""
-        return gamma(4 * sum(self.query.net.widths) + 64) * 1.0001
+        return roundings(4 * sum(self.query.net.widths) + 64) * 1.0001
 
 
 def bound_in_numpy(query: Query, nodes: Nodes, found: Answer, seconds: float) -> bool:
@@ -222,9 +223,7 @@ def _touching(node: _Node, x: Floats) -> _Node:
         z, low, width = weight @ y + bias, node.low[own], node.high[own] - node.low[own]
         bin_ = np.floor(BINS * np.divide(z - low, width, out=np.zeros_like(z), where=width > 0))
         lines.append(_lines(node, own, low + (np.clip(bin_, 0, BINS - 1) + 0.5) / BINS * width))
-        (knots, slopes, intercepts), unit = f, np.arange(len(z))
-        piece = (z[:, None] > knots).sum(axis=1)
-        y = slopes[unit, piece] * z + intercepts[unit, piece]
+        y = f(z)
     return replace(node, lines=lines)
 
 
@@ -254,7 +253,7 @@ def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
         columns = np.concatenate([(middle * columns) @ weight, reach[fresh, None] * weight[fresh]])
         owners = np.concatenate([owners, start + fresh])
         centre = (middle * centre) @ weight
-    error = gamma(4 * sum(net.widths) + 64 + 4 * len(node.low)) * (2.0 + len(columns))
+    error = roundings(4 * sum(net.widths) + 64 + 4 * len(node.low)) * (2.0 + len(columns))
     spread = error * terms + (np.abs(columns) * (1 + 1e-12)).sum(axis=0) + 4 * UNIT * np.abs(centre)
     found.gradient[n] = np.stack([centre - spread, centre + spread], axis=1)
     scores = np.zeros(len(node.low))

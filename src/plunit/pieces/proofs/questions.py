@@ -11,17 +11,19 @@ from typing import overload
 
 import numpy as np
 
-from plunit.pieces import exact_curves
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.exact_curves import Curve
-from plunit.pieces.limits import Progress
+from plunit.pieces.boxes import sizes
+from plunit.pieces.exact import line_curves
+from plunit.pieces.exact.limits import Progress
+from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
-from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT
+from plunit.pieces.proofs.linear import NEVER
 from plunit.pieces.proofs.properties import Condition
 from plunit.pieces.rewriting import difference, merged
+from plunit.pieces.rounding import FLOOR, UNIT
 
 PROVED = 1e-6
 """A value is proved if no other can be larger by more than this part of the largest |f| that was seen."""
@@ -108,11 +110,7 @@ class LargestGoal:
     @cached_property
     def _lowest(self) -> float:
         """A number that no value is below: what matters until the first point of the domain is found."""
-        size = np.abs(self.domain.box).max(axis=1)
-        for layer in self.query.net.layers:
-            size = np.abs(layer.weight) @ size + np.abs(layer.bias)
-            if layer.activation is not None:
-                size = np.abs(layer.activation.slopes).max(axis=-1) * size + np.abs(layer.activation.at_zero)
+        *_, size = sizes(self.query.net, np.abs(self.domain.box).max(axis=1))
         return -1.001 * float(np.abs(self.goal) @ size) - FLOOR
 
 
@@ -208,7 +206,7 @@ def distance(
     if isinstance(one, Curve) and isinstance(other, Curve):
         if box is not None or constraints is not None:
             raise TypeError("curves have a domain of their own; give distance(one, other) alone")
-        return exact_curves.distance(one, other)
+        return line_curves.distance(one, other)
     if not (isinstance(one, Network) and isinstance(other, Network)) or box is None:
         raise TypeError(
             f"distance takes two curves, or two networks and a box, got {type(one).__name__}, {type(other).__name__}"

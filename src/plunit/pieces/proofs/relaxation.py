@@ -13,16 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from plunit.pieces.activation import Functions
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Layer, Network
-from plunit.pieces.proofs.linear import FLOOR, UNIT, gamma
+from plunit.pieces.rounding import FLOOR, UNIT, outward, roundings
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +36,7 @@ class Tables:
     @classmethod
     def of(cls, net: Network) -> Tables:
         """Take all hidden units and round their exact intercepts outward; units with fewer knots repeat their last."""
-        layers = [Functions.of(f) for _, f in net.hidden]
+        layers = [f.functions for _, f in net.hidden]
         count = max((f.knots.shape[1] for f in layers), default=1)
         parts = [_layer_tables(f, count) for f in layers] or [(np.zeros((0, count)), *[np.zeros((0, count + 1))] * 3)]
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -51,16 +50,6 @@ def _layer_tables(f: Functions, count: int) -> tuple[Floats, ...]:
     ends = np.array([[outward(number) for number in row] for row in f.intercepts])
     tables = (f.knots, f.slopes, ends[..., 0], ends[..., 1])
     return tuple(np.pad(table, wider, mode="edge")[f.kinds] for table in tables)
-
-
-def outward(number: Fraction) -> tuple[float, float]:
-    """Return the floats around an exact number."""
-    try:
-        near = float(number)
-    except OverflowError:
-        raise ValueError("a number of the network is beyond 1.8e308; scale its weights, knots or slopes") from None
-    low = near if Fraction(near) <= number else float(np.nextafter(near, -np.inf))
-    return low, near if Fraction(near) >= number else float(np.nextafter(near, np.inf))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +138,7 @@ class LinearBounds:
 
     def __init__(self, net: Network) -> None:
         self.net, self.tables = net, Tables.of(net)
-        self.error = gamma(4 * sum(net.widths) + 64) * 1.0001
+        self.error = roundings(4 * sum(net.widths) + 64) * 1.0001
 
     def __call__(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Return y [n, 2] and a [n, 2, in] for the boxes low <= x <= high, [n, in]; the bound from above comes first.
@@ -170,7 +159,7 @@ class LinearBounds:
         terms.append(terms_of(first, size))
         a, b = self._substituted(lines, terms, first, reach)
         size = _dot(np.abs(a), np.abs(middle)) + np.abs(b)
-        at = b + _dot(a, middle) + gamma(2 * a.shape[2] + 8) * size + FLOOR
+        at = b + _dot(a, middle) + roundings(2 * a.shape[2] + 8) * size + FLOOR
         return at * [1.0, -1.0], a * [[1.0], [-1.0]]
 
     def _substituted(
@@ -211,4 +200,4 @@ def _largest(a: Floats, b: Floats, low: Floats, high: Floats) -> Floats:
     middle, half = low / 2 + high / 2, (high - low) / 2 * (1 + 4 * UNIT) + FLOOR
     steep = np.abs(a)
     size = _dot(steep, np.abs(middle) + half) + np.abs(b)
-    return np.asarray(b + _dot(a, middle) + _dot(steep, half) + gamma(4 * a.shape[2] + 16) * size + FLOOR)
+    return np.asarray(b + _dot(a, middle) + _dot(steep, half) + roundings(4 * a.shape[2] + 16) * size + FLOOR)

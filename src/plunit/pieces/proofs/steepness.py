@@ -14,14 +14,16 @@ from functools import cached_property
 
 import numpy as np
 
+from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.limits import Progress
+from plunit.pieces.exact.limits import Progress
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import POINTS, SECONDS, Effort, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
-from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, gamma
+from plunit.pieces.proofs.linear import NEVER
 from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, checked_index, largest_of, shares
+from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
 SAMPLES = 5000
 """The number of gradients that are evaluated to find the scale of slopes."""
@@ -185,11 +187,11 @@ def _off_knots(query: Query, x: Floats) -> Bools:
     for (weight, _, f), (z, error) in zip(query.layers, query.enclosures(x), strict=True):
         if f is None:
             break
-        knots, slopes, _ = f
+        knots, slopes, _ = f.units
         bends, felt = np.diff(slopes) != 0, felt @ np.abs(weight).T
         near = np.abs(z[..., None] - knots) <= error[..., None] + 4 * UNIT * np.abs(z[..., None])
         found &= ~((near & bends).any(axis=-1) & (felt > 0)).any(axis=1)
-        felt = felt * np.abs(slopes[np.arange(z.shape[1]), (z[..., None] > knots).sum(axis=-1)])
+        felt = felt * np.abs(at_pieces(z, knots, slopes)[0])
     return found
 
 
@@ -199,4 +201,4 @@ def _gradient(query: Query, x: Floats) -> tuple[Floats, Floats]:
     size = np.abs(query.goals[0]) @ np.abs(query.net.layers[-1].weight)
     for layer, slope in zip(query.net.layers[-2::-1], slopes[::-1], strict=True):
         size = (size * np.abs(slope[0])) @ np.abs(layer.weight)
-    return query.gradients(slopes, query.goals[:1])[0], gamma(4 * sum(query.net.widths) + 64) * size + FLOOR
+    return query.gradients(slopes, query.goals[:1])[0], roundings(4 * sum(query.net.widths) + 64) * size + FLOOR

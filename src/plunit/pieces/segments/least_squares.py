@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact.layer import EPS
-from plunit.pieces.exact_curves import Curve
+from plunit.pieces.exact.line_curves import Curve
+from plunit.pieces.rounding import EPS
 from plunit.pieces.segments import search
 from plunit.pieces.segments.sums import Data, Sums, checked_pieces, read_data
 

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from plunit.pieces.activation import Activation, beside, identity
+from plunit.pieces.arithmetic import exact_product
 from plunit.pieces.arrays import Floats, blocks
-from plunit.pieces.limits import MEMORY
-from plunit.pieces.networks import LayerLike, exact_product
+from plunit.pieces.exact.limits import MEMORY
+from plunit.pieces.networks import LayerLike
 
 ROOM = MEMORY // 8
 """The matrices of a model may have at most this many numbers."""

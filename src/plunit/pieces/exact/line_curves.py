@@ -13,11 +13,14 @@ import numpy as np
 
 from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Bools, Floats, Ints, blocks, runs
-from plunit.pieces.exact.checking import agreeing, check_agreement, checked_line, group_starts
-from plunit.pieces.exact.layer import EPS, SAFETY
-from plunit.pieces.limits import LIMIT, Progress, Unlisted
-from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, interval
-from plunit.pieces.tracing import Polyline, trace
+from plunit.pieces.boxes import interval
+from plunit.pieces.exact.affine_maps import group_starts
+from plunit.pieces.exact.agreement import agreeing, check_agreement, checked_line
+from plunit.pieces.exact.limits import LIMIT, Progress, Unlisted
+from plunit.pieces.exact.polylines import Polyline, trace
+from plunit.pieces.exact.tolerance import SAFETY
+from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network
+from plunit.pieces.rounding import EPS
 
 NEAR = 512 * EPS
 """The default tolerance: numbers closer than that, relative to the largest, are equal."""

@@ -13,10 +13,12 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
+from plunit.pieces.boxes import check_size
 from plunit.pieces.exact.crossing import Points, cuts, joined
-from plunit.pieces.exact.layer import EPS, Units, affine_with_error
-from plunit.pieces.limits import Progress, check_count, limited
-from plunit.pieces.networks import Ensemble, Layer, check_size
+from plunit.pieces.exact.limits import Progress, check_count, limited
+from plunit.pieces.exact.tolerance import Units, affine_with_error
+from plunit.pieces.networks import Ensemble, Layer
+from plunit.pieces.rounding import EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +110,7 @@ def _through(units: Units, line: Polyline, check: Callable[[int], None]) -> Poly
 def _distinct(line: Polyline) -> Polyline:
     """Leave out pieces without length, and a point at 0 where nothing turns.
 
-    Points that round to the same number have no piece between them. Where that matters, values show it: see `checking`.
+    Points that round to the same number have no piece between them. Where that matters, values show it (`agreement`).
     """
     first = np.concatenate([[True], line.last[:-1]])
     keep = (line.t != 0) | line.turn | first | line.last

@@ -5,7 +5,7 @@ import pytest
 from random_networks import dense_network
 
 from plunit.pieces import Curve, activation, along, compose, counts, curve, curves, ensemble, inverse, network, solve
-from plunit.pieces.exact_curves import distance
+from plunit.pieces.exact.line_curves import distance
 
 NET = dense_network(5, 1, 5, 5, 2, fan=False)
 

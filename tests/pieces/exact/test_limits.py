@@ -50,7 +50,7 @@ def test_lines_that_end_in_one_point_of_the_box_do_not_cross(monkeypatch):
 
 
 def test_memory_is_asked_before_it_is_used(monkeypatch):
-    monkeypatch.setattr("plunit.pieces.limits.MEMORY", 2**24)
+    monkeypatch.setattr("plunit.pieces.exact.limits.MEMORY", 2**24)
     net = dense_network(3, 2, 60, 2000, 1)
     with pytest.raises(
         ValueError, match=r"layer 1 of 2 makes .* points or more with 4,000 numbers each, 0\.\d GB, more than the 0.0"

@@ -8,8 +8,8 @@ from fixed_networks import NETS, corners, smooth
 
 from plunit.pieces import activation, error_bound, network, quantize
 from plunit.pieces.fixed import zonotopes
+from plunit.pieces.fixed.error_bounds import sum_ranges
 from plunit.pieces.fixed.integers import FixedNetwork
-from plunit.pieces.fixed.proving import sum_ranges
 from plunit.pieces.fixed.zonotopes import largest_with_signs, pairs
 
 
