@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from plunit.base.errors import shown
-from plunit.pieces.arithmetic import LARGEST
 from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import Ensemble, Network
+from plunit.pieces.rounding import LARGEST
 
 
 def many(count: int, what: str) -> str:

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from plunit.pieces.activation import Activation, Functions, evaluate, identity
-from plunit.pieces.arithmetic import exact_affine, exact_product, fractions
 from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.rounding import exact_affine, exact_product, fractions, outward
 
 LayerLike = Activation | tuple[Any, Any]
 """What a network is built from: an activation, or (weight [out, in], bias [out])."""
@@ -113,9 +113,41 @@ class Network(_Layers):
         return np.asarray(rows @ last.weight.T + last.bias).reshape(*x.shape[:-1], self.outputs)
 
     @cached_property
+    def tables(self) -> UnitTables:
+        """All hidden units, layer after layer, with intercepts rounded outward."""
+        return UnitTables.of([f.functions for _, f in self.hidden])
+
+    @cached_property
     def alone(self) -> Ensemble:
         """The ensemble of this one member."""
         return Ensemble(tuple(layer.part(None) for layer in self.layers))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTables:
+    """Units: knots [units, k], slopes [units, k + 1], and both ends of the intercepts; tables[i:j] are some of them."""
+
+    knots: Floats
+    slopes: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, layers: Sequence[Functions]) -> UnitTables:
+        """Take all units and round their exact intercepts outward; units with fewer knots repeat their last."""
+        count = max((f.knots.shape[1] for f in layers), default=1)
+        parts = [_layer_tables(f, count) for f in layers] or [(np.zeros((0, count)), *[np.zeros((0, count + 1))] * 3)]
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def __getitem__(self, units: slice) -> UnitTables:
+        return UnitTables(self.knots[units], self.slopes[units], self.low[units], self.high[units])
+
+
+def _layer_tables(f: Functions, count: int) -> tuple[Floats, ...]:
+    wider = ((0, 0), (0, count - f.knots.shape[1]))
+    ends = np.array([[outward(number) for number in row] for row in f.intercepts])
+    tables = (f.knots, f.slopes, ends[..., 0], ends[..., 1])
+    return tuple(np.pad(table, wider, mode="edge")[f.kinds] for table in tables)
 
 
 class Ensemble(_Layers):

@@ -15,7 +15,6 @@ from plunit.pieces.proofs import bounding, linear
 from plunit.pieces.proofs.bounding import Nodes, Query, bound
 from plunit.pieces.proofs.domain import Comparison, Domain
 from plunit.pieces.proofs.properties import Condition
-from plunit.pieces.proofs.relaxation import Tables
 from plunit.programs.loading import choose_engine
 
 SHAPES = [
@@ -64,7 +63,7 @@ def test_the_compiled_program_does_what_numpy_does(seed, goals, gradient, native
         same = (one.branch[alive] == two.branch[alive]).all(axis=1)
         assert (~same).sum() <= 1  # scores may tie
         left = alive & (one.branch[:, 0] >= 0)
-        nodes = nodes[left].halves(one.branch[left], query.tables.knots)
+        nodes = nodes[left].halves(one.branch[left], query.net.tables.knots)
         if not len(nodes):
             break
 
@@ -153,9 +152,9 @@ def test_an_input_that_cannot_be_halved_is_no_branch(engine, native):
 def test_halves_cover_their_node():
     query = asked(1, 2)
     nodes = Nodes.roots(query, np.array([[[-1.0, 3.0], [0.0, 1.0]]] * 2))
-    both = nodes.halves(np.array([[0, -1], [2 + 3, 0]]), query.tables.knots)
+    both = nodes.halves(np.array([[0, -1], [2 + 3, 0]]), query.net.tables.knots)
     np.testing.assert_array_equal(both.box[:2, 0], [[-1, 1], [1, 3]])
-    knot = query.tables.knots[3, 0]
+    knot = query.net.tables.knots[3, 0]
     np.testing.assert_array_equal(both.split_unit[2:, 0], [3, 3])
     np.testing.assert_array_equal(both.split_low[2:, 0], [-np.inf, knot])
     np.testing.assert_array_equal(both.split_high[2:, 0], [knot, np.inf])
@@ -164,7 +163,7 @@ def test_halves_cover_their_node():
 def test_tables_hold_the_exact_intercepts():
     f = activation.piecewise([-0.1, 0.2, 0.2, 0.7], [0.1, 0.3, 5.0, 0.7, 1 / 3], 0.1)
     net = network([([[1.0], [2.0]], [0.0, 1.0]), f, (np.ones((1, 2)), [0.0]), activation.relu(), ([[1.0]], [0.0])])
-    tables = Tables.of(net)
+    tables = net.tables
     assert tables.knots.shape == (3, 4)
     unit = rational_networks.rational(net)[0][2][0]
     for piece, z in [(0, Fraction(-1)), (1, Fraction(0)), (3, Fraction(1, 2)), (4, Fraction(2))]:
@@ -195,7 +194,7 @@ def test_a_simplex_that_lies_makes_no_bound_wrong(seed, monkeypatch):
         inner = answer.branch[:, 0] >= 0
         if not inner.all():
             break
-        nodes = nodes.halves(answer.branch, query.tables.knots)
+        nodes = nodes.halves(answer.branch, query.net.tables.knots)
 
 
 @pytest.mark.parametrize("gradient", [False, True], ids=["values", "gradients"])

@@ -1,6 +1,6 @@
 """Bounds of a network on many parts of its domain at once: the step of the branch and bound, and the parts themselves.
 
-A `Query` is the network as tables, the domain, and goals: rows of the outputs that are bounded from above. Goals that
+A `Query` is the network, the domain, and goals: rows of the outputs that are bounded from above. Goals that
 must reach their floors together make a condition. `Nodes` are parts of the domain: a box, ranges of the units, and
 splits, which put units on one side of a knot. `bound` narrows their boxes and ranges, bounds the goals, and says where
 to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`). In both the bounds hold for the
@@ -27,7 +27,6 @@ from plunit.pieces.networks import Layer, Network, exact_outputs
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
 from plunit.pieces.proofs.properties import Condition
-from plunit.pieces.proofs.relaxation import Tables
 from plunit.pieces.rewriting import without_clip
 from plunit.pieces.rounding import FLOOR, outward, roundings
 from plunit.programs.interface import ProofNodes, ProofTask, called, together
@@ -45,7 +44,6 @@ class Query:
     """
 
     net: Network
-    tables: Tables
     domain: Domain
     goals: Floats
     first: Ints
@@ -56,7 +54,7 @@ class Query:
         """Take the goals of each condition, [m, out]."""
         first = np.cumsum([0, *map(len, conditions)], dtype=np.int64)
         net = without_clip(net, domain.box)
-        return cls(net, Tables.of(net), domain, np.concatenate(conditions), first, gradient)
+        return cls(net, domain, np.concatenate(conditions), first, gradient)
 
     def forward(self, x: Floats) -> tuple[Floats, list[Floats]]:
         """Return f(x) [n, out] at x [n, in], and the slope of each unit, layer by layer; at a knot that below it."""
@@ -101,7 +99,7 @@ class Query:
     @cached_property
     def task(self) -> Any:
         """The query as the compiled program reads it."""
-        net, tables, domain = self.net, self.tables, self.domain
+        net, tables, domain = self.net, self.net.tables, self.domain
         return ProofTask(
             depth=len(net.layers),
             widths=np.array(net.widths, dtype=np.int64),
@@ -126,10 +124,10 @@ class Query:
         """Weight, bias, and the functions of the units, or None, of each layer."""
         return [(one.weight, one.bias, one.functions) for one in self.net.layers]
 
-    @cached_property
+    @property
     def centre(self) -> Floats | None:
         """A point inside the domain, None if there are no constraints."""
-        return self.domain.centre()[0] if len(self.domain.limits) else None
+        return self.domain.centre[0] if len(self.domain.limits) else None
 
     @property
     def batch(self) -> int:
@@ -163,7 +161,7 @@ class Nodes:
     @classmethod
     def roots(cls, query: Query, boxes: Floats) -> Nodes:
         """Return a node for each box [n, in, 2]."""
-        n, inputs, units, goals = len(boxes), query.net.inputs, len(query.tables.knots), len(query.goals)
+        n, inputs, units, goals = len(boxes), query.net.inputs, len(query.net.tables.knots), len(query.goals)
         ranges, first = np.broadcast_to([-np.inf, np.inf], (n, units, 2)).copy(), query.net.layers[0]
         if units and n * first.weight.size <= EXACT:
             ranges[:, : len(first.bias)] = [_exact_ranges(first, box) for box in boxes.tolist()]

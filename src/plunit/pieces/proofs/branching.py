@@ -157,7 +157,7 @@ def search(
         leaves = left & (answer.branch[:, 0] < 0)
         closed = max(closed, bounds[leaves].max(initial=-np.inf))
         left &= ~leaves
-        halves = nodes[left].halves(answer.branch[left], query.tables.knots)
+        halves = nodes[left].halves(answer.branch[left], query.net.tables.knots)
         pool.add(halves, np.repeat(bounds[left], 2), np.repeat(values[: len(nodes)][left], 2))
     if best.found:
         return Extreme(best.x, best.case, best.value, np.inf, best.scale, ended=False, found=True)

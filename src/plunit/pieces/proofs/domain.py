@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from plunit.pieces.arithmetic import exact_affine, fractions
 from plunit.pieces.arrays import Bools, Floats
 from plunit.pieces.boxes import box_array, check_size
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.linear import NEVER, Region
+from plunit.pieces.rounding import exact_affine, fractions
 
 Box = Sequence[Any]
 """A pair (low, high) for each input; low == high fixes an input."""
@@ -82,13 +83,14 @@ class Domain:
         found = found[self.holds(found)]
         if len(found):
             return found
-        centre, radius = self.centre()
+        centre, radius = self.centre
         spread = radius * (high - low) * rng.uniform(-1, 1, (count, len(low)))
         found = self.clip(centre + spread)
         return found[self.holds(found)] if self.holds(found).any() else centre[None]
 
+    @cached_property
     def centre(self) -> tuple[Floats, float]:
-        """Return x and how far it is from all constraints, in widths of the box; ValueError if there is no x."""
+        """A point x and how far it is from all constraints, in widths of the box; `Impossible` if there is no x."""
         region = Region(self.box)
         for row, limit in zip(self.rows, self.limits, strict=True):
             region.cut(row, limit)

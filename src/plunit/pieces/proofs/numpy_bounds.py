@@ -91,7 +91,7 @@ def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[
     start = sum(node.query.net.widths[1 : k + 1])
     stop = start + node.query.net.widths[k + 1]
     if pinned:  # all units are on one piece, whose ends cut the region
-        knots, low, high = node.query.tables.knots[start:stop], node.low[start:stop], node.high[start:stop]
+        knots, low, high = node.query.net.tables.knots[start:stop], node.low[start:stop], node.high[start:stop]
         ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
         on = (knots <= low[:, None]).sum(axis=1)  # not by the middle, which may round to a knot
         known = [
@@ -121,7 +121,7 @@ def _bound_layer(node: _Node, k: int, limits: list[tuple[int, float, float]]) ->
         for form, constant, least in zip(*_unit_forms(node, k, units - start, signs), signs * values, strict=True):
             region.cut(-form, over(constant, least))
         region.shrink_all()
-    knots = node.query.tables.knots[start : start + count]
+    knots = node.query.net.tables.knots[start : start + count]
     low, high = node.low[start : start + count], node.high[start : start + count]
     crossing = ((knots > low[:, None]) & (knots < high[:, None])).any(axis=1)
     units = np.flatnonzero(crossing | ~np.isfinite(low) | ~np.isfinite(high))
@@ -146,7 +146,7 @@ def _terms(node: _Node, k: int) -> Floats:
 
 
 def _lines(node: _Node, own: slice, touch: Floats) -> Lines:
-    return Lines.of(node.query.tables[own], node.low[own], node.high[own], touch)
+    return Lines.of(node.query.net.tables[own], node.low[own], node.high[own], touch)
 
 
 def _unit_forms(node: _Node, k: int, units: Ints, signs: Floats) -> tuple[Floats, Floats]:
@@ -263,7 +263,9 @@ def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
 
 def _slopes(node: _Node, start: int, count: int) -> tuple[Floats, Floats]:
     """Return the least and the largest slope of each unit of a layer on its range."""
-    knots, slopes = (table[start : start + count] for table in (node.query.tables.knots, node.query.tables.slopes))
+    knots, slopes = (
+        table[start : start + count] for table in (node.query.net.tables.knots, node.query.net.tables.slopes)
+    )
     low, high = node.low[start : start + count, None], node.high[start : start + count, None]
     ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
     begin, end = ends[:, :-1], ends[:, 1:]
@@ -278,7 +280,7 @@ def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
     if not (scores > 0).any():  # where the goals are exact, the cuts need not be
         scores = gap.sum(axis=0)
     if not (scores > 0).any():  # nothing matters, or numbers are too large: any unit that may cross a knot
-        knots = node.query.tables.knots
+        knots = node.query.net.tables.knots
         inside = np.argwhere((knots > node.low[:, None]) & (knots < node.high[:, None]))
         return (node.shapes.shape[1] + int(inside[0, 0]), int(inside[0, 1])) if len(inside) else (-1, -1)
     middle = (node.region.low + node.region.high) / 2

@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.arithmetic import fractions
 from plunit.pieces.arrays import Floats
 from plunit.pieces.boxes import interval, many
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.domain import Comparison, Constraints, Domain, at_most, constraint_rows, inequalities, numbers
-from plunit.pieces.rounding import FLOOR, roundings
+from plunit.pieces.rounding import FLOOR, fractions, roundings
 
 
 @dataclass(frozen=True, eq=False)

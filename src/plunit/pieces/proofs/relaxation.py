@@ -18,38 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.activation import Functions
+from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.networks import Layer, Network
-from plunit.pieces.rounding import FLOOR, UNIT, outward, roundings
-
-
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """Units: knots [units, k], slopes [units, k + 1], and both ends of the intercepts; tables[i:j] are some of them."""
-
-    knots: Floats
-    slopes: Floats
-    low: Floats
-    high: Floats
-
-    @classmethod
-    def of(cls, net: Network) -> Tables:
-        """Take all hidden units and round their exact intercepts outward; units with fewer knots repeat their last."""
-        layers = [f.functions for _, f in net.hidden]
-        count = max((f.knots.shape[1] for f in layers), default=1)
-        parts = [_layer_tables(f, count) for f in layers] or [(np.zeros((0, count)), *[np.zeros((0, count + 1))] * 3)]
-        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-    def __getitem__(self, units: slice) -> Tables:
-        return Tables(self.knots[units], self.slopes[units], self.low[units], self.high[units])
-
-
-def _layer_tables(f: Functions, count: int) -> tuple[Floats, ...]:
-    wider = ((0, 0), (0, count - f.knots.shape[1]))
-    ends = np.array([[outward(number) for number in row] for row in f.intercepts])
-    tables = (f.knots, f.slopes, ends[..., 0], ends[..., 1])
-    return tuple(np.pad(table, wider, mode="edge")[f.kinds] for table in tables)
+from plunit.pieces.networks import Layer, Network, UnitTables
+from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +38,7 @@ class Lines:
     size: Floats
 
     @classmethod
-    def of(cls, units: Tables, low: Floats, high: Floats, touch: Floats) -> Lines:
+    def of(cls, units: UnitTables, low: Floats, high: Floats, touch: Floats) -> Lines:
         """Take the edges of the hulls over `touch`, for units whose z lie between low and high, [..., units]."""
         number = np.arange(low.shape[-1])
         on, last = ((units.knots <= low[..., None]).sum(axis=-1), (units.knots < high[..., None]).sum(axis=-1))
@@ -83,7 +55,7 @@ class Lines:
         return found
 
 
-def _sizes(units: Tables, unit: Ints, piece: Ints, z: Floats) -> Floats:
+def _sizes(units: UnitTables, unit: Ints, piece: Ints, z: Floats) -> Floats:
     """Return a bound of |f(z)| on this piece."""
     low, high = units.low[unit, piece], units.high[unit, piece]
     size = np.abs(units.slopes[unit, piece] * z) + np.abs(high) + (high - low)
@@ -91,17 +63,17 @@ def _sizes(units: Tables, unit: Ints, piece: Ints, z: Floats) -> Floats:
 
 
 def _bend(
-    found: Lines, units: Tables, at: tuple[Ints, ...], low: Floats, high: Floats, touch: Floats, last: Ints
+    found: Lines, units: UnitTables, at: tuple[Ints, ...], low: Floats, high: Floats, touch: Floats, last: Ints
 ) -> None:
     """Write the lines of units that cross a knot, whose ends and knots between are points (z, value)."""
-    unit = at[-1][:, None]
     knots = units.knots[at[-1]]
     inside = (knots > low[:, None]) & (knots < high[:, None])
     z = np.concatenate([low[:, None], np.clip(knots, low[:, None], high[:, None]), high[:, None]], axis=1)
-    piece = (knots[:, None, :] < z[:, :, None]).sum(axis=2)
-    product, end = units.slopes[unit, piece] * z, units.high[unit, piece]
+    tables = (table[at[-1]][:, None] for table in (units.slopes, units.low, units.high))
+    slopes, start, end = at_pieces(z, knots[:, None], *tables)
+    product = slopes * z
     value = product + end
-    error = end - units.low[unit, piece] + 4 * UNIT * (np.abs(product) + np.abs(end)) + FLOOR
+    error = end - start + 4 * UNIT * (np.abs(product) + np.abs(end)) + FLOOR
     found.size[at] = ((np.abs(value) + error) * (1 + 4 * UNIT)).max(axis=1)
     for side, sign in enumerate((1.0, -1.0)):
         slope = _hull_edge(z, sign * value, touch, sign * units.slopes[at[-1], last])[:, None]
@@ -137,7 +109,7 @@ class LinearBounds:
     """
 
     def __init__(self, net: Network) -> None:
-        self.net, self.tables = net, Tables.of(net)
+        self.net = net
         self.error = roundings(4 * sum(net.widths) + 64) * 1.0001
 
     def __call__(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -152,7 +124,7 @@ class LinearBounds:
             a, b = self._substituted(lines, terms, layer, reach)
             top, units = _largest(a, b, low, high), len(layer.bias)
             ends = -top[:, units:], top[:, :units]
-            lines.append(Lines.of(self.tables[start : start + units], *ends, ends[0] / 2 + ends[1] / 2))
+            lines.append(Lines.of(self.net.tables[start : start + units], *ends, ends[0] / 2 + ends[1] / 2))
             start, size = start + units, lines[-1].size
         last = self.net.layers[-1]
         first = Layer(last.weight[:1], last.bias[:1], None)

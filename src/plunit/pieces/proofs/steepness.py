@@ -139,7 +139,7 @@ def _inner_domain(net: Network, box: Box, constraints: Constraints) -> tuple[Dom
     """Return the domain and which inputs are free in it; ValueError if none is, or if the domain is flat."""
     domain = Domain.of(net, box, constraints)
     free = domain.box[:, 0] < domain.box[:, 1]
-    if not free.any() or (constraints is not None and domain.centre()[1] <= FLAT):
+    if not free.any() or (constraints is not None and domain.centre[1] <= FLAT):
         what = "the constraints leave a flat domain" if free.any() else "all inputs are fixed"
         raise ValueError(f"{what}, where a gradient has no meaning; widen the domain")
     return domain, free
