@@ -29,11 +29,9 @@ if TYPE_CHECKING:
     from plunit.pieces.exact.line_curves import Counts as Counts
     from plunit.pieces.exact.line_curves import Curve as Curve
     from plunit.pieces.exact.line_curves import along as along
-    from plunit.pieces.exact.line_curves import compose as compose
     from plunit.pieces.exact.line_curves import counts as counts
     from plunit.pieces.exact.line_curves import curve as curve
     from plunit.pieces.exact.line_curves import curves as curves
-    from plunit.pieces.exact.line_curves import inverse as inverse
     from plunit.pieces.exact.line_curves import solve as solve
     from plunit.pieces.exact.pictures import draw_curve as draw_curve
     from plunit.pieces.exact.pictures import draw_polygons as draw_polygons
@@ -73,7 +71,6 @@ if TYPE_CHECKING:
     from plunit.pieces.proofs.questions import Optimum as Optimum
     from plunit.pieces.proofs.questions import Undecided as Undecided
     from plunit.pieces.proofs.questions import bounds as bounds
-    from plunit.pieces.proofs.questions import counterexample as counterexample
     from plunit.pieces.proofs.questions import distance as distance
     from plunit.pieces.proofs.questions import maximum as maximum
     from plunit.pieces.proofs.questions import minimum as minimum

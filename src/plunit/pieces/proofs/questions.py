@@ -1,4 +1,4 @@
-"""Questions about values: how large, how small, how far apart, and where does one output exceed another."""
+"""Questions about values: how large, how small, and how far apart."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from plunit.pieces.boxes import sizes
 from plunit.pieces.exact import line_curves
 from plunit.pieces.exact.limits import Progress
 from plunit.pieces.exact.line_curves import Curve
-from plunit.pieces.networks import Network, check_network
+from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.linear import NEVER
-from plunit.pieces.proofs.properties import Condition
 from plunit.pieces.rewriting import difference, merged
 from plunit.pieces.rounding import FLOOR, UNIT
 
@@ -215,42 +214,6 @@ def distance(
     start, both = time.monotonic(), merged(difference(one, other))  # what is equal in both cancels exactly
     domain, effort = Domain.of(both, box, constraints), Effort.of(time_limit, progress).after(start)
     return largest_of([_largest(both, domain, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
-
-
-def counterexample(
-    net: Network,
-    box: Box,
-    condition: tuple[int, int],
-    *,
-    constraints: Constraints = None,
-    time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
-) -> Optimum | None:
-    """Find an x in the box where output i exceeds output j, condition = (i, j); None if it is proved that none does.
-
-    `value` of the answer is f_i(x) - f_j(x). `Undecided` is raised if time is over before either, or if the largest
-    difference cannot be told apart from 0.
-    """
-    check_network(net)
-    try:
-        first, second = condition
-    except (TypeError, ValueError):
-        raise ValueError(f"condition must be a pair of outputs (i, j), got {condition!r}") from None
-    i, j = (checked_index(output, net.outputs, "condition", "outputs") for output in (first, second))
-    goal, start = np.eye(net.outputs)[i] - np.eye(net.outputs)[j], time.monotonic()
-    aim = LargestGoal(net, Domain.of(net, box, constraints), goal)
-    positive = Condition(-goal[None], np.zeros(1), strict=True)
-
-    def accept(x: Floats, case: int) -> Floats | None:
-        return x if aim.query.meets(x, [positive]) and aim.domain.contains(x) else None
-
-    found = search(aim, aim.domain.box[None], Effort.of(time_limit, progress), least=0.0, accept=accept)
-    answer = Optimum.of(found, float(net(found.x) @ goal), time.monotonic() - start)
-    if found.found:
-        return answer
-    if found.bound > 0:
-        raise Undecided(answer)
-    return None
 
 
 def _largest(net: Network, domain: Domain, goal: Floats, effort: Effort) -> Optimum:
