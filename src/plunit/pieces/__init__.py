@@ -11,6 +11,7 @@ from those before it:
 Open `activation.py` first, then `networks.py` and `exact/line_curves.py`. NumPy only; proofs run in a compiled program
 where there is one.
 
+>>> from plunit.pieces import activation, curve, network
 >>> net = network([([[1.0], [2.0]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
 >>> f = curve(net, -3, 3)
 >>> f.pieces, f.knots.tolist()

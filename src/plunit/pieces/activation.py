@@ -57,8 +57,8 @@ class Activation:
 
     The leading shape is () for one function for all units, [units] for one each, or [units, members] in an ensemble.
 
-    >>> plu()(np.array([-3.0, 0.5, 3.0])).tolist()
-    [-1.2, 0.5, 1.2]
+    >>> plu(0.5)(np.array([-3.0, 0.5, 3.0])).tolist()
+    [-2.0, 0.5, 2.0]
     >>> plu(0.25)(np.array([Fraction(-3), Fraction(1, 3)])).tolist()
     [Fraction(-3, 2), Fraction(1, 3)]
     """
@@ -127,11 +127,11 @@ class Activation:
         if len(shape) > 2 or shape[0] not in (1, units) or shape[1] not in (1, members):
             raise ValueError(f"an activation for {self.at_zero.shape} units does not fit ({units}, {members} members)")
 
-        def spread(array: Floats, *tail: int) -> Floats:
+        def fill(array: Floats, *tail: int) -> Floats:
             return np.broadcast_to(array.reshape(*shape, *tail), (units, members, *tail)).swapaxes(0, 1)
 
         k = self.knots.shape[-1]
-        return Activation(spread(self.knots, k), spread(self.slopes, k + 1), spread(self.at_zero))
+        return Activation(fill(self.knots, k), fill(self.slopes, k + 1), fill(self.at_zero))
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +184,7 @@ class Functions:
         error = np.abs(slopes).max(axis=-1) * error + _ERROR * (np.abs(slope * z) + np.abs(intercept))
         return slope * z + intercept, error + _ERROR * np.abs(intercepts).max(axis=-1)
 
-    def met(self, low: Floats, high: Floats, margin: Floats | float = 0.0) -> Bools:
+    def meets(self, low: Floats, high: Floats, margin: Floats | float = 0.0) -> Bools:
         """Return the pieces [..., units, k + 1] that [low, high] meets, if knots may be off by the margin."""
         knots = self.units[0]
         ends = np.full((len(knots), 1), np.inf)
@@ -253,11 +253,11 @@ def beside(parts: Sequence[Activation]) -> Activation:
     """Return the activation of all units of these parts, each with one function for each unit."""
     most = max(part.knots.shape[-1] for part in parts)
 
-    def padded(part: Activation) -> tuple[Floats, Floats, Floats]:
+    def pad(part: Activation) -> tuple[Floats, Floats, Floats]:
         more = ((0, 0), (0, most - part.knots.shape[-1]))
         return np.pad(part.knots, more, constant_values=np.inf), np.pad(part.slopes, more, mode="edge"), part.at_zero
 
-    return Activation(*(np.concatenate(each) for each in zip(*map(padded, parts), strict=True)))
+    return Activation(*(np.concatenate(each) for each in zip(*map(pad, parts), strict=True)))
 
 
 def plu(alpha: Any = 0.1, c: Any = 1.0) -> Activation:

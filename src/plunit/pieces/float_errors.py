@@ -83,7 +83,7 @@ def _activation(
     knots, slopes, intercepts = f.units
     unit, lost = float(info.eps) / 2, 4 * float(info.smallest_subnormal)
     size = np.maximum(np.abs(low), np.abs(high)) + error
-    met = f.met(low - error, high + error, 4 * unit * np.abs(knots) + lost)
+    met = f.meets(low - error, high + error, 4 * unit * np.abs(knots) + lost)
     steep = np.abs(slopes).max(axis=1, where=met, initial=0.0)
     parts = np.abs(slopes) * size[:, None] + np.abs(intercepts)
     parts = np.where(met, parts, 0.0)

@@ -253,19 +253,19 @@ def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
     for i, part in enumerate(chain):
         units = bias.shape[1]
         if isinstance(part, Activation):
-            found.append(Layer(_filled(weight, bias), bias, part.spread(units, members)))
+            found.append(Layer(_fill(weight, bias), bias, part.spread(units, members)))
             weight, bias = None, np.zeros((members, units))
         elif part[0].shape[2] != units:
             raise ValueError(f"layer {i} takes {part[0].shape[2]} inputs, but {units} come before it")
         else:
             both = part if weight is None else exact_product(part, (weight, bias))
             if both is None:
-                found.append(Layer(_filled(weight, bias), bias, identity().spread(units, members)))
+                found.append(Layer(_fill(weight, bias), bias, identity().spread(units, members)))
             weight, bias = both or part
-    return Ensemble((*found, Layer(_filled(weight, bias), bias)))
+    return Ensemble((*found, Layer(_fill(weight, bias), bias)))
 
 
-def _filled(weight: Floats | None, bias: Floats) -> Floats:
+def _fill(weight: Floats | None, bias: Floats) -> Floats:
     return np.broadcast_to(np.eye(bias.shape[1]), (*bias.shape, bias.shape[1])) if weight is None else weight
 
 

@@ -50,7 +50,7 @@ def rescaled(
     parts[0] = weight, parts[0][1] - weight @ down
     weight, bias = parts[-1]
     parts[-1] = weight * height[:, None], bias * height + up
-    rounded = ((_rounded(weight, "weight"), _rounded(bias, "bias")) for weight, bias in parts)
+    rounded = ((_round(weight, "weight"), _round(bias, "bias")) for weight, bias in parts)
     return Network(tuple(Layer(*part, layer.activation) for part, layer in zip(rounded, net.layers, strict=True)))
 
 
@@ -68,7 +68,7 @@ def _exact(array: Floats) -> Any:
     return np.vectorize(Fraction, otypes=[object])(array)
 
 
-def _rounded(array: Any, name: str) -> Floats:
+def _round(array: Any, name: str) -> Floats:
     try:
         return np.asarray(array.astype(np.float64))
     except OverflowError:
@@ -99,7 +99,7 @@ def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count
     depth = max(len(net.layers) for net in nets)
     layers: list[Layer] = []
     places = [list(each) for each in inputs]
-    for level in zip(*(_lengthened(net, depth) for net in nets), strict=True):
+    for level in zip(*(_lengthen(net, depth) for net in nets), strict=True):
         weight, bias = np.zeros((0, count)), np.zeros(0)
         for layer, place in zip(level, places, strict=True):
             rows = np.zeros((len(layer.bias), count))
@@ -140,6 +140,7 @@ def merged(net: Network) -> Network:
 def without_clip(net: Network, box: Floats) -> Network:
     """Return the same function on a box [in, 2], without its first layer if that is x -> x there.
 
+    >>> from plunit.pieces import network
     >>> net = network([(np.eye(1), [0.0]), activation.hardtanh(), ([[2.0]], [0.0])])
     >>> without_clip(net, np.array([[-1.0, 0.5]])), without_clip(net, np.array([[-1.0, 1.5]]))
     (Network(1 - 1), Network(1 - 1 - 1))
@@ -155,7 +156,7 @@ def without_clip(net: Network, box: Floats) -> Network:
     return Network(net.layers[1:]) if same[(on <= pieces) & (pieces <= last)].all() else net
 
 
-def _lengthened(net: Network, depth: int) -> tuple[Layer, ...]:
+def _lengthen(net: Network, depth: int) -> tuple[Layer, ...]:
     """Return the layers of the same function with identities at its end, `depth` of them in all."""
     more = depth - len(net.layers)
     if not more:

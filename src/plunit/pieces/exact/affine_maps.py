@@ -47,7 +47,7 @@ def _maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
     constant = np.broadcast_to(of_members(last.bias, member), (len(member), outputs)).reshape(-1).copy()
     for (layer, f), pattern in zip(nets.hidden[::-1], patterns[::-1], strict=True):
         units = Units.of(f)
-        both = (units.chosen(part, pattern, member) for part in (units.slopes, units.intercepts))
+        both = (units.choose(part, pattern, member) for part in (units.slopes, units.intercepts))
         slope, shift = (np.repeat(part, outputs, axis=0) for part in both)
         constant += (state[:, 0] * shift).sum(axis=1)
         state[:, 0] *= slope
@@ -83,7 +83,7 @@ def same_maps(maps: Maps, pairs: Ints) -> Ints:
     equal gradients have one affine map. All polygons of a piece equal its first: small differences do not add up.
     """
     equal = _equal(maps, *pairs.T)
-    group = connected(len(maps.gradient), pairs[equal])
+    group = components(len(maps.gradient), pairs[equal])
     while True:
         first = np.unique(group, return_index=True)[1]
         far = ~_equal(maps, np.arange(len(group)), first[group])
@@ -91,7 +91,7 @@ def same_maps(maps: Maps, pairs: Ints) -> Ints:
             return group
         # the polygons that are far from the first one of their group make groups of their own
         one, two = pairs.T
-        group = connected(len(group), pairs[equal & (group[one] == group[two]) & (far[one] == far[two])])
+        group = components(len(group), pairs[equal & (group[one] == group[two]) & (far[one] == far[two])])
 
 
 def _equal(maps: Maps, one: Ints, two: Ints) -> Bools:
@@ -99,10 +99,10 @@ def _equal(maps: Maps, one: Ints, two: Ints) -> Bools:
     return np.asarray((gap <= maps.tolerance[one] + maps.tolerance[two]).all(axis=(1, 2)))
 
 
-def connected(count: int, pairs: Ints) -> Ints:
+def components(count: int, pairs: Ints) -> Ints:
     """Return the connected component, 0, 1, ..., of each vertex of a graph with these pairs as edges.
 
-    >>> connected(5, np.array([[0, 3], [3, 4]])).tolist()
+    >>> components(5, np.array([[0, 3], [3, 4]])).tolist()
     [0, 1, 2, 0, 0]
     """
     label = np.arange(count)

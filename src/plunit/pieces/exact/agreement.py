@@ -50,14 +50,14 @@ def check_agreement(knots: Floats, values: Floats, slopes: Floats, tolerance: Fl
         )
 
 
-def agreeing(knots: Floats, values: Floats, slopes: Floats, tolerance: Floats) -> Floats:
+def raise_tolerance(knots: Floats, values: Floats, slopes: Floats, tolerance: Floats) -> Floats:
     """Return the tolerance, raised to the difference of values and slopes where that is larger."""
     gap, allowed = gaps(knots, values, slopes, tolerance)
     large = gap > allowed + AGREE * np.abs(values).max(axis=0)
     return np.where(large, gap / np.diff(knots)[:, None], tolerance) if large.any() else tolerance
 
 
-def checked_line(nets: Ensemble, line: Polyline, x: Floats) -> tuple[Polyline, dict[int, str]]:
+def check_line(nets: Ensemble, line: Polyline, x: Floats) -> tuple[Polyline, dict[int, str]]:
     """Return the line, and its faults by member; x: [n, in], the inputs at its points.
 
     Where a sum cancels, values agree with slopes to the rounding of its terms only. The error of the slope is raised

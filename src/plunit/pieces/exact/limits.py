@@ -11,8 +11,8 @@ LIMIT = 2_000_000
 MEMORY = 2**31
 """The most bytes that the points of one layer may need."""
 
-Progress = Callable[[float, str], None]
-"""Is called with the part of the work that is done, from 0 to 1, and with what is being done."""
+Report = Callable[[float, str], object]
+"""A function that is called with the fraction of the work that is done, from 0 to 1, and with words: what is known."""
 
 
 class Unlisted(ValueError):
@@ -35,7 +35,7 @@ def check_memory(points: int, numbers: int) -> None:
 
 
 @contextmanager
-def limited(layer: int, layers: int) -> Iterator[None]:
+def name_layer(layer: int, layers: int) -> Iterator[None]:
     """Name the layer in what `check_count` and `check_memory` raise."""
     try:
         yield

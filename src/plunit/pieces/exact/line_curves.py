@@ -14,14 +14,14 @@ from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Bools, Floats, Ints, blocks
 from plunit.pieces.boxes import interval
 from plunit.pieces.exact.affine_maps import group_starts
-from plunit.pieces.exact.agreement import agreeing, check_agreement, checked_line
-from plunit.pieces.exact.limits import LIMIT, Progress, Unlisted
+from plunit.pieces.exact.agreement import check_agreement, check_line, raise_tolerance
+from plunit.pieces.exact.limits import LIMIT, Report, Unlisted
 from plunit.pieces.exact.polylines import Polyline, trace
 from plunit.pieces.exact.tolerance import SAFETY
 from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network
 from plunit.pieces.rounding import EPS
 
-NEAR = 512 * EPS
+TOLERANCE = 512 * EPS
 """The default tolerance: numbers closer than that, relative to the largest, are equal."""
 
 
@@ -59,7 +59,7 @@ class Curve:
             shapes = knots.shape, values.shape, slopes.shape
             raise ValueError(f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got {shapes}")
         if not tolerance.size:
-            tolerance = NEAR * np.abs(slopes).max(axis=0, keepdims=True)
+            tolerance = TOLERANCE * np.abs(slopes).max(axis=0, keepdims=True)
         try:
             tolerance = np.broadcast_to(tolerance, slopes.shape)
         except ValueError:
@@ -70,7 +70,7 @@ class Curve:
         check_agreement(knots, values, slopes, tolerance)
 
     @classmethod
-    def traced(cls, knots: Floats, values: Floats, slopes: Floats, patterns: int, tolerance: Floats) -> Curve:
+    def assemble(cls, knots: Floats, values: Floats, slopes: Floats, patterns: int, tolerance: Floats) -> Curve:
         """Return a curve that has been checked already."""
         curve = object.__new__(cls)
         vars(curve).update(knots=knots, values=values, slopes=slopes, patterns=patterns, tolerance=tolerance)
@@ -105,13 +105,13 @@ class Curve:
         """Return the same function without the knots that bend no output."""
         keep = np.concatenate([[True], self.kinks, [True]])
         knots, values, slopes = self.knots[keep], self.values[keep], self.slopes[keep[:-1]]
-        tolerance = agreeing(knots, values, slopes, self.tolerance[keep[:-1]])
-        return self.traced(knots, values, slopes, self.patterns, tolerance)
+        tolerance = raise_tolerance(knots, values, slopes, self.tolerance[keep[:-1]])
+        return self.assemble(knots, values, slopes, self.patterns, tolerance)
 
     def output(self, index: int) -> Curve:
         """Return one output as a curve."""
         values, slopes, tolerance = (part[:, [index]] for part in (self.values, self.slopes, self.tolerance))
-        return self.traced(self.knots, values, slopes, self.patterns, tolerance)
+        return self.assemble(self.knots, values, slopes, self.patterns, tolerance)
 
     def __call__(self, x: Any) -> Floats:
         """f(x): [...] -> [..., out], for x in the domain."""
@@ -182,7 +182,7 @@ def solve(f: Curve, y: float, output: int = 0) -> Floats:
     if not np.isfinite(y):
         raise ValueError(f"y must be finite, got {y}")
     gap = f.values[:, output] - y
-    gap[np.abs(gap) <= NEAR * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
+    gap[np.abs(gap) <= TOLERANCE * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
     crossing = np.flatnonzero(gap[:-1] * np.sign(gap[1:]) < 0)
     between = f.knots[crossing] + gap[crossing] / (gap[crossing] - gap[crossing + 1]) * np.diff(f.knots)[crossing]
     level = np.concatenate([[False], gap == 0, [False]])
@@ -210,7 +210,7 @@ class Counts(NamedTuple):
     pieces: Ints
 
 
-def curve(net: Network, low: float, high: float, *, limit: int = LIMIT, progress: Progress | None = None) -> Curve:
+def curve(net: Network, low: float, high: float, *, limit: int = LIMIT, progress: Report | None = None) -> Curve:
     """Return f on [low, high] as a Curve: all its knots, slopes and intercepts; for a network of one input.
 
     The curve is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
@@ -279,19 +279,19 @@ def _parts(nets: Ensemble) -> list[Ensemble]:
     return [nets.part(block) for block in blocks(nets.members, 1024)]
 
 
-def _traced(
-    nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progress | None = None
+def _trace(
+    nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Report | None = None
 ) -> tuple[Polyline, Ints, dict[int, str]]:
     """Return the pieces along a polyline, the number of patterns of each member, and its faults by member."""
     as_count("limit", limit, 1, np.inf)
     line = trace(nets, t, points, limit, progress)
     x = np.stack([np.interp(line.t, t, column) for column in points.T], axis=1)
-    line, faults = checked_line(nets, line, x)
+    line, faults = check_line(nets, line, x)
     return line, 1 + np.bincount(line.member[line.turn], minlength=nets.members), faults
 
 
 def _counts(nets: Ensemble, t: Floats, limit: int) -> Counts:
-    line, patterns, faults = _traced(nets, t, t[:, None], limit)
+    line, patterns, faults = _trace(nets, t, t[:, None], limit)
     pieces = np.flatnonzero(~line.last)
     fresh = np.concatenate([[True], line.last[pieces[1:] - 1]])
     first = group_starts(line.slope[pieces, 0], SAFETY * line.slope[pieces, 1], fresh)
@@ -301,8 +301,8 @@ def _counts(nets: Ensemble, t: Floats, limit: int) -> Counts:
     return found
 
 
-def _curves(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> list[Curve]:
-    line, patterns, faults = _traced(nets, t, points, limit, progress)
+def _curves(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Report | None = None) -> list[Curve]:
+    line, patterns, faults = _trace(nets, t, points, limit, progress)
     for member, reason in faults.items():
         raise Unlisted(reason if nets.members == 1 else f"member {member}: {reason}")
     ends = (np.flatnonzero(line.last) + 1).tolist()
@@ -310,5 +310,5 @@ def _curves(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Pro
     result = []
     for count, start, end in zip(patterns.tolist(), [0, *ends[:-1]], ends, strict=True):
         knots, values, slopes = line.t[start:end], line.value[start:end, 0], line.slope[start : end - 1, 0]
-        result.append(Curve.traced(knots, values, slopes, count, tolerance[start : end - 1]))
+        result.append(Curve.assemble(knots, values, slopes, count, tolerance[start : end - 1]))
     return result

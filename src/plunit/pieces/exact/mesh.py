@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints, Words, lowest_bit, runs, starts
-from plunit.pieces.exact.crossing import Points, Pool, cuts, joined
+from plunit.pieces.exact.crossing import Points, Pool, cuts, join_points
 from plunit.pieces.exact.limits import check_count
 from plunit.pieces.exact.tolerance import Units
 from plunit.pieces.rounding import EPS
@@ -105,7 +105,7 @@ def cut_edges(units: Units, mesh: Mesh, limit: int) -> tuple[Points, Faces]:
     step = np.where(flip[corner] == 1, count[e][corner] - rank, rank)
     halves = 2 * (first[e][corner] + step) + flip[corner]
     sizes = np.add.reduceat(count[e] + 1, mesh.faces.offsets[:-1])
-    return joined(points, *parts), faces_of(cut_ends, halves, sizes)
+    return join_points(points, *parts), faces_of(cut_ends, halves, sizes)
 
 
 def subdivide(ends: Ints, edge: Ints, vertex: Ints) -> tuple[Ints, Ints, Ints]:
@@ -166,10 +166,10 @@ def split(units: Units, part: Patch, check: Callable[[int], None], most: int) ->
         word, mask = lowest_bit(crossed[:, ~ready])
         root = np.repeat(left.root, 2)
         faces = _halve(units, pool, left.faces, *_chord(points, left.faces, word, mask), check)
-    return _collected(done, left), left
+    return _collect(done, left), left
 
 
-def _collected(parts: list[Patch], last: Patch) -> Patch:
+def _collect(parts: list[Patch], last: Patch) -> Patch:
     """Return all polygons of the parts, with the vertices and edges of the last."""
     halves, sizes = (np.concatenate([getattr(part.faces, name) for part in parts]) for name in ("halves", "sizes"))
     root = np.concatenate([part.root for part in parts])

@@ -12,7 +12,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints, Words, blocks
 from plunit.pieces.exact.crossing import Points
-from plunit.pieces.exact.limits import Progress, check_count, check_memory, limited
+from plunit.pieces.exact.limits import Report, check_count, check_memory, name_layer
 from plunit.pieces.exact.mesh import Mesh, Patch, cut_edges, faces_of, split
 from plunit.pieces.exact.tolerance import Units, affine_with_error
 from plunit.pieces.networks import Ensemble, Layer
@@ -20,7 +20,7 @@ from plunit.pieces.networks import Ensemble, Layer
 ROWS = 2**10
 
 
-def partition(nets: Ensemble, mesh: Mesh, limit: int, progress: Progress | None = None) -> tuple[Mesh, list[Words]]:
+def partition(nets: Ensemble, mesh: Mesh, limit: int, progress: Report | None = None) -> tuple[Mesh, list[Words]]:
     """Return the mesh with the outputs as values, and for each layer the pattern of the polygons."""
     patterns: list[Words] = []
     first, *others = nets.layers
@@ -31,7 +31,7 @@ def partition(nets: Ensemble, mesh: Mesh, limit: int, progress: Progress | None 
             if progress:
                 progress((i + part) / len(others), f"layer {i + 1} of {len(others)}: {polygons:,} polygons")
 
-        with limited(i + 1, len(others)):
+        with name_layer(i + 1, len(others)):
             mesh, parent, above = _LayerWork(Units.of(f), after, limit, tell).apply(mesh)
         patterns = [*(pattern[:, parent] for pattern in patterns), above]
     return mesh, patterns

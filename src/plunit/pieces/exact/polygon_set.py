@@ -17,7 +17,7 @@ from plunit.pieces.arrays import Floats, Ints, Words, pack
 from plunit.pieces.boxes import box_array, check_size, many
 from plunit.pieces.exact.affine_maps import Maps, maps, same_maps
 from plunit.pieces.exact.agreement import mesh_faults
-from plunit.pieces.exact.limits import LIMIT, Progress, Unlisted
+from plunit.pieces.exact.limits import LIMIT, Report, Unlisted
 from plunit.pieces.exact.line_curves import Counts
 from plunit.pieces.exact.mesh import Faces, box_mesh
 from plunit.pieces.exact.partitioning import partition
@@ -25,7 +25,7 @@ from plunit.pieces.exact.tolerance import SAFETY
 from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network
 from plunit.pieces.rounding import EPS, TINY
 
-Range = tuple[float, float]
+Side = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Polygons:
     """
 
     network: Network
-    box: tuple[Range, Range]
+    box: tuple[Side, Side]
     vertices: Floats
     values: Floats
     faces: Faces
@@ -162,9 +162,7 @@ class Polygons:
         return np.asarray(np.minimum.reduceat(ratio, first - first[0]))
 
 
-def polygons(
-    net: Network, box: tuple[Range, Range], *, limit: int = LIMIT, progress: Progress | None = None
-) -> Polygons:
+def polygons(net: Network, box: tuple[Side, Side], *, limit: int = LIMIT, progress: Report | None = None) -> Polygons:
     """Return all polygons of a network of two inputs on the box ((x low, x high), (y low, y high)).
 
     The result is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
@@ -177,17 +175,17 @@ def polygons(
     (4, 2, [1.0, 1.0, 1.0, 1.0])
     """
     check_network(net)
-    box = _checked(net, box, limit)
+    box = _read_box(net, box, limit)
     mesh, bits = partition(net.alone, box_mesh(*box, 1), limit, progress)
     for reason in mesh_faults(net.alone, mesh, bits).values():
         raise Unlisted(reason)
     return Polygons(net, box, mesh.place, mesh.state[:, 0], mesh.faces, tuple(bits))
 
 
-def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit: int = LIMIT) -> Counts:
+def polygon_counts(nets: Network | Ensemble, box: tuple[Side, Side], *, limit: int = LIMIT) -> Counts:
     """Count patterns and pieces on the box in every member of an ensemble of two-input networks."""
     nets = as_ensemble(nets)
-    box = _checked(nets, box, limit)
+    box = _read_box(nets, box, limit)
     mesh, bits = partition(nets, box_mesh(*box, nets.members), limit)
     faces = mesh.faces
     member = mesh.member[faces.tails[faces.offsets[:-1]]]
@@ -199,7 +197,7 @@ def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit:
     return found
 
 
-def _checked(net: Network | Ensemble, box: Any, limit: int) -> tuple[Range, Range]:
+def _read_box(net: Network | Ensemble, box: Any, limit: int) -> tuple[Side, Side]:
     as_count("limit", limit, 1, np.inf)
     if net.inputs != 2:
         raise ValueError(f"the network has {many(net.inputs, 'input')}, polygons need 2; use plane(net, origin, u, v)")

@@ -94,8 +94,8 @@ class Units:
 
     def settle(self, state: Floats, member: Ints, sides: Words) -> None:
         """Put each unit that is on a knot there, with the distance as its error."""
-        row, line = set_bits(~(sides[0] | sides[1]) & self._used[:, None])
-        knot, unit = self.level(member[row], line), self.named(line)[1]
+        row, line = set_bits(~(sides[0] | sides[1]) & self._unit_bits[:, None])
+        knot, unit = self.level(member[row], line), self.decode(line)[1]
         state[row, 1, unit] = np.abs(state[row, 0, unit] - knot)
         state[row, 0, unit] = knot
 
@@ -106,7 +106,7 @@ class Units:
         slope, intercept = at_pieces(z, *tables)
         return np.stack([slope * z + intercept, np.abs(slope) * error], axis=1)
 
-    def chosen(self, part: Floats, above: Words, member: Ints) -> Floats:
+    def choose(self, part: Floats, above: Words, member: Ints) -> Floats:
         """Return `slopes` or `intercepts` [n, units] of pieces that are given by the knots they are above."""
         units = self.knots.shape[1]
         words = -(-units // WORD)
@@ -119,15 +119,15 @@ class Units:
 
     def level(self, member: Ints, line: Ints) -> Floats:
         """Return the knot of each line."""
-        knot, unit = self.named(line)
+        knot, unit = self.decode(line)
         return np.asarray(self.knots[member if len(self.knots) > 1 else 0, unit, knot])
 
-    def named(self, line: Ints) -> tuple[Ints, Ints]:
+    def decode(self, line: Ints) -> tuple[Ints, Ints]:
         """Return (knot, unit) of each line."""
         return np.divmod(line, -(-self.knots.shape[1] // WORD) * WORD)
 
     @cached_property
-    def _used(self) -> Words:
+    def _unit_bits(self) -> Words:
         """The bits of each word that stand for a unit."""
         units, knots = self.knots.shape[1:]
         return np.tile(pack(np.ones((1, units), dtype=np.bool_))[:, 0], knots)

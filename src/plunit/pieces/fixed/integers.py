@@ -93,10 +93,10 @@ class FixedNetwork:
         rows = x.reshape(-1, self.net.inputs)
         found = np.empty((len(rows), self.net.outputs))
         for block in blocks(len(rows), CHUNK):
-            found[block] = np.ldexp(self.integers(self.rounded(rows[block])), -self.layers[-1].fraction)
+            found[block] = np.ldexp(self.integers(self.to_integers(rows[block])), -self.layers[-1].fraction)
         return found.reshape(*x.shape[:-1], self.net.outputs)
 
-    def rounded(self, x: Any) -> Ints:
+    def to_integers(self, x: Any) -> Ints:
         """Return the integers q [..., in] for x, rounded half up; x is clipped to the box, and NaN is its low end."""
         low, high = self.box.T
         x = np.where(x > low, x, low)
@@ -109,7 +109,7 @@ class FixedNetwork:
     @property
     def ends(self) -> tuple[Ints, Ints]:
         """The smallest and the largest integer of each input."""
-        return self.rounded(self.box[:, 0]), self.rounded(self.box[:, 1])
+        return self.to_integers(self.box[:, 0]), self.to_integers(self.box[:, 1])
 
     def integers(self, q: Any) -> Ints:
         """Return the integers of the outputs [n, out] for those of the inputs [n, in], clipped to `ends`."""

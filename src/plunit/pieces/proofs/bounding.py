@@ -2,9 +2,9 @@
 
 A `Query` is the network, the domain, and goals: rows of the outputs that are bounded from above. Goals that
 must reach their floors together make a condition. `Nodes` are parts of the domain: a box, ranges of the units, and
-splits, which put units on one side of a knot. `bound` narrows their boxes and ranges, bounds the goals, and says where
-to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`). In both the bounds hold for the
-network in exact arithmetic.
+splits, which put units on one side of a knot. `bound_nodes` narrows their boxes and ranges, bounds the goals, and says
+where to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`). In both the bounds hold
+for the network in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def _exact_ranges(layer: Layer, box: list[list[float]]) -> list[tuple[float, flo
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What `bound` finds of each node.
+    """What `bound_nodes` finds of each node.
 
     x: [n, in], a promising point; branch: [n, 2] as in `Nodes.halves`, -1 if all units are on one piece; gradient:
     [n, in, 2], its range.
@@ -240,7 +240,7 @@ class Answer:
     gradient: Floats
 
 
-def bound(query: Query, nodes: Nodes, engine: str, seconds: float = np.inf) -> Answer | None:
+def bound_nodes(query: Query, nodes: Nodes, engine: str, seconds: float = np.inf) -> Answer | None:
     """Narrow the nodes, in place, and return what is known of them; None if time is over before all of them are done.
 
     After None the nodes are of no use.

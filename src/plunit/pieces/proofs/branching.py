@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.exact.limits import MEMORY, Progress
-from plunit.pieces.proofs.bounding import Answer, Nodes, Query, bound, prover
+from plunit.pieces.exact.limits import MEMORY, Report
+from plunit.pieces.proofs.bounding import Answer, Nodes, Query, bound_nodes, prover
 from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.rounding import FLOOR
 
@@ -64,10 +64,10 @@ class Effort:
     """The time limit in seconds, and a function that is called with the progress."""
 
     seconds: float = np.inf
-    progress: Progress | None = None
+    progress: Report | None = None
 
     @classmethod
-    def of(cls, time_limit: float | None, progress: Progress | None) -> Effort:
+    def of(cls, time_limit: float | None, progress: Report | None) -> Effort:
         """Check a time limit; None stands for no limit."""
         if time_limit is None:
             return cls(progress=progress)
@@ -146,7 +146,7 @@ def search(
         batch, rounds = min(2 * batch, query.batch), rounds + 1
         floor = level()
         nodes.floors[:] = aim.floors(nodes.case, floor)
-        answer = bound(query, nodes, engine, seconds)
+        answer = bound_nodes(query, nodes, engine, seconds)
         if answer is None:
             return unfinished
         bounds = np.fmin(aim.bounds(nodes, answer, floor), before)  # NaN bounds nothing
@@ -227,7 +227,7 @@ def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple
     case = np.tile(nodes.case, WALKS)
     low, high = (np.tile(nodes.box[..., side], (WALKS, 1)) for side in (0, 1))
     walk = low + (high - low) * rng.random(low.shape)
-    near = [x, _rounded(x)]
+    near = [x, _round(x)]
     if (centre := aim.query.centre) is not None:  # x lies on the constraints, and these must hold exactly
         near.append(x + INWARD * (centre - x))
     points, cases = np.concatenate([*near, walk]), np.concatenate([*[nodes.case] * len(near), case])
@@ -241,7 +241,7 @@ def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple
     return np.concatenate(found), np.concatenate([cases, case, case]), np.concatenate(seen)
 
 
-def _rounded(x: Floats) -> Floats:
+def _round(x: Floats) -> Floats:
     """Return x to six digits, none beyond 1e-300: a solution that lies at a round number is met exactly."""
     places = 5 - np.floor(np.log10(np.where(x == 0, 1.0, np.abs(x))))
     digits = 10.0 ** np.minimum(places, 300.0)

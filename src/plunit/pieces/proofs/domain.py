@@ -93,8 +93,8 @@ class Domain:
         """A point x and how far it is from all constraints, in widths of the box; `Impossible` if there is no x."""
         region = Region(self.box)
         for row, limit in zip(self.rows, self.limits, strict=True):
-            region.cut(row, limit)
-        radius, x, _ = region.shrunk().maximise(np.append(np.zeros(len(self.box)), 1.0), 0.0)
+            region.add_cut(row, limit)
+        radius, x, _ = region.with_margin().maximise(np.append(np.zeros(len(self.box)), 1.0), 0.0)
         if radius == NEVER:
             raise Impossible("no x in the box meets the constraints; take a larger box or fewer constraints")
         # t counts the widths of the box that the cuts have shrunk

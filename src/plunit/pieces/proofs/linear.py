@@ -43,7 +43,7 @@ class Region:
         """The number of cuts."""
         return len(self.limits)
 
-    def cut(self, row: Floats, limit: float) -> None:
+    def add_cut(self, row: Floats, limit: float) -> None:
         """Add a cut, and shrink the box by it."""
         self.rows, self.limits = np.append(self.rows, row[None], axis=0), np.append(self.limits, limit)
         self._shrink(row, limit)
@@ -60,7 +60,7 @@ class Region:
         wider.rows, wider.limits, wider.empty = np.append(self.rows, column[:, None], axis=1), self.limits, self.empty
         return wider
 
-    def shrunk(self) -> Region:
+    def with_margin(self) -> Region:
         """Return this region with an input t in [0, 1] by which all cuts are kept away, in widths of the box."""
         return self.with_input(0.0, 1.0, np.abs(self.rows) @ (self.high - self.low))
 

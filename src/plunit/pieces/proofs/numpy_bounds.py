@@ -65,10 +65,10 @@ def _step(query: Query, nodes: Nodes, found: Answer, n: int, end: float, *, pinn
     node.shapes = np.zeros((len(node.low), query.net.inputs))
     found.x[n], found.branch[n] = nodes.box[n].sum(axis=1) / 2, -1
     for row, limit in zip(query.domain.rows, query.domain.limits, strict=True):
-        node.region.cut(row, limit)
+        node.region.add_cut(row, limit)
     for form, least in zip(nodes.cuts[n], nodes.floors[n], strict=True):
         if not np.isnan(form[-1]):
-            node.region.cut(-form[:-1], over(form[-1], least))
+            node.region.add_cut(-form[:-1], over(form[-1], least))
     for k in range(len(query.net.hidden)):
         if time.monotonic() > end:
             return False
@@ -119,7 +119,7 @@ def _bound_layer(node: _Node, k: int, limits: list[tuple[int, float, float]]) ->
     if limits and not region.empty:
         units, signs, values = (np.array(column) for column in zip(*limits, strict=True))
         for form, constant, least in zip(*_unit_forms(node, k, units - start, signs), signs * values, strict=True):
-            region.cut(-form, over(constant, least))
+            region.add_cut(-form, over(constant, least))
         region.shrink_all()
     knots = node.query.net.tables.knots[start : start + count]
     low, high = node.low[start : start + count], node.high[start : start + count]
@@ -153,10 +153,10 @@ def _unit_forms(node: _Node, k: int, units: Ints, signs: Floats) -> tuple[Floats
     """Return forms [n, in] and constants [n] that sign z of these units of layer k never exceeds."""
     layer = node.query.net.layers[k]
     start = signs[:, None] * layer.weight[units], signs * layer.bias[units], node.terms[k][units]
-    return _substituted(node, k, *start)[:2]
+    return _substitute(node, k, *start)[:2]
 
 
-def _substituted(node: _Node, k: int, a: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats, list[Floats]]:
+def _substitute(node: _Node, k: int, a: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats, list[Floats]]:
     """Go back to x from a y + constant, y the inputs of layer k; also return a for each layer, the first one first."""
     felt: list[Floats] = []
     for i in range(k - 1, -1, -1):
@@ -175,7 +175,7 @@ def _substituted(node: _Node, k: int, a: Floats, constant: Floats, size: Floats)
 def _goal_forms(node: _Node, goals: Floats) -> tuple[Floats, Floats, list[Floats]]:
     last = node.query.net.layers[-1]
     start = goals @ last.weight, goals @ last.bias, np.abs(goals) @ node.terms[-1]
-    return _substituted(node, len(node.lines), *start)
+    return _substitute(node, len(node.lines), *start)
 
 
 def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
@@ -194,12 +194,12 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
         more, shifts, top = forms, constants, np.inf
         for rounds in range(ROUNDS + 1):
             for g in group:
-                everything.cut(np.append(-more[g], 1.0), over(shifts[g], floor[g]))
+                everything.add_cut(np.append(-more[g], 1.0), over(shifts[g], floor[g]))
             before, (top, x, weights) = top, everything.maximise(goal, 0.0)
             top = min(top, before)
             if rounds == ROUNDS or not 0 < top <= ENOUGH * before:
                 break
-            more, shifts, _ = _goal_forms(_touching(node, x[:-1]), query.goals)
+            more, shifts, _ = _goal_forms(_touch(node, x[:-1]), query.goals)
         nodes.bounds[n, c] = top
         if top > best:
             best, found.x[n] = top, x[:-1]
@@ -210,7 +210,7 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
     return np.asarray(kept)
 
 
-def _touching(node: _Node, x: Floats) -> _Node:
+def _touch(node: _Node, x: Floats) -> _Node:
     """Return the node with lines that touch the graphs of the units where the network is at x.
 
     They touch in the middle of a bin of the range: at its ends all edges would do, and rounding would choose.
@@ -235,7 +235,7 @@ def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
     """
     query, net = node.query, node.query.net
     if node.region.cuts:
-        wider = node.region.shrunk()
+        wider = node.region.with_margin()
         top, x, _ = wider.maximise(np.append(np.zeros(net.inputs), 1.0), 0.0)
         node.region.empty |= top == NEVER
         found.x[n] = x[: net.inputs]

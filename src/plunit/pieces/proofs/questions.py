@@ -14,7 +14,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.boxes import sizes
 from plunit.pieces.exact import line_curves
-from plunit.pieces.exact.limits import Progress
+from plunit.pieces.exact.limits import Report
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
@@ -120,7 +120,7 @@ def maximum(
     output: int = 0,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Optimum:
     """Max f(x) over x in the box: where it is, and a bound that no value exceeds.
 
@@ -150,7 +150,7 @@ def minimum(
     output: int = 0,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Optimum:
     """Min f(x) over x in the box: where it is, and a bound that no value is below; arguments as `maximum`."""
     domain, goal = Domain.of(net, box, constraints), _one_output(net, output)
@@ -164,7 +164,7 @@ def bounds(
     *,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Bounds:
     """Low <= f(x) <= high for every output, each as narrow as can be; `time_limit` is for all of them together."""
     domain, effort = Domain.of(net, box, constraints), Effort.of(time_limit, progress)
@@ -183,7 +183,7 @@ def distance(
     *,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Optimum: ...
 def distance(
     one: Network | Curve,
@@ -192,7 +192,7 @@ def distance(
     *,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Optimum | float:
     """Sup |f(x) - g(x)| over the box and all outputs, of two networks; or of two curves over their domain.
 
@@ -223,14 +223,14 @@ def _largest(net: Network, domain: Domain, goal: Floats, effort: Effort) -> Opti
 
 
 def _one_output(net: Network, output: int) -> Floats:
-    return np.asarray(np.eye(net.outputs)[checked_index(output, net.outputs, "output", "outputs")])
+    return np.asarray(np.eye(net.outputs)[check_index(output, net.outputs, "output", "outputs")])
 
 
 def _signed_outputs(net: Network) -> list[Floats]:
     return [sign * row for sign in (-1.0, 1.0) for row in np.eye(net.outputs)]
 
 
-def checked_index(value: int, count: int, name: str, what: str) -> int:
+def check_index(value: int, count: int, name: str, what: str) -> int:
     """Check the index of one of `count` inputs or outputs."""
     try:
         found = -1 if isinstance(value, (bool, np.bool_)) else index(value)

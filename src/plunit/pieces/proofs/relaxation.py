@@ -121,7 +121,7 @@ class LinearBounds:
         lines, terms, size, start = list[Lines](), list[Floats](), reach, 0
         for layer, _ in self.net.hidden:
             terms.append(terms_of(layer, size))
-            a, b = self._substituted(lines, terms, layer, reach)
+            a, b = self._substitute(lines, terms, layer, reach)
             top, units = _largest(a, b, low, high), len(layer.bias)
             ends = -top[:, units:], top[:, :units]
             lines.append(Lines.of(self.net.tables[start : start + units], *ends, ends[0] / 2 + ends[1] / 2))
@@ -129,12 +129,12 @@ class LinearBounds:
         last = self.net.layers[-1]
         first = Layer(last.weight[:1], last.bias[:1], None)
         terms.append(terms_of(first, size))
-        a, b = self._substituted(lines, terms, first, reach)
+        a, b = self._substitute(lines, terms, first, reach)
         size = _dot(np.abs(a), np.abs(middle)) + np.abs(b)
         at = b + _dot(a, middle) + roundings(2 * a.shape[2] + 8) * size + FLOOR
         return at * [1.0, -1.0], a * [[1.0], [-1.0]]
 
-    def _substituted(
+    def _substitute(
         self, lines: Sequence[Lines], terms: Sequence[Floats], layer: Layer, reach: Floats
     ) -> tuple[Floats, Floats]:
         """Return forms of x above z and above -z of the layer behind these lines: [n, rows, in] and [n, rows]."""

@@ -16,13 +16,13 @@ import numpy as np
 
 from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.exact.limits import Progress
+from plunit.pieces.exact.limits import Report
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import POINTS, SECONDS, Effort, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.linear import NEVER
-from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, checked_index, largest_of, shares
+from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, check_index, largest_of, shares
 from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
 SAMPLES = 5000
@@ -42,7 +42,7 @@ def lipschitz(
     norm: float = 2,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Optimum:
     """The smallest L with |f_i(x) - f_i(y)| <= L ||x - y|| on the box, for every output i.
 
@@ -78,7 +78,7 @@ def is_monotone(
     output: int = 0,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> bool:
     """Return whether f(x) never falls (or never rises) as x[feature] grows in the box.
 
@@ -87,10 +87,10 @@ def is_monotone(
     or if the slopes cannot be told apart from 0.
     """
     domain, free = _inner_domain(net, box, constraints)
-    feature = checked_index(feature, net.inputs, "feature", "inputs")
+    feature = check_index(feature, net.inputs, "feature", "inputs")
     if not free[feature]:
         raise ValueError(f"input {feature} is fixed at {domain.box[feature, 0]}, so nothing can grow; widen the box")
-    goal = np.eye(net.outputs)[checked_index(output, net.outputs, "output", "outputs")]
+    goal = np.eye(net.outputs)[check_index(output, net.outputs, "output", "outputs")]
     side, sign = (0, -1.0) if increasing else (1, 1.0)
 
     def wrong(gradients: Floats) -> Floats:
