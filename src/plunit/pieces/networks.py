@@ -118,6 +118,11 @@ class Network(_Layers):
         return UnitTables.of([f.functions for _, f in self.hidden])
 
     @cached_property
+    def rest(self) -> Network:
+        """The network after the first layer."""
+        return Network(self.layers[1:])
+
+    @cached_property
     def alone(self) -> Ensemble:
         """The ensemble of this one member."""
         return Ensemble(tuple(layer.part(None) for layer in self.layers))

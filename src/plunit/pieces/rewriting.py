@@ -153,7 +153,7 @@ def without_clip(net: Network, box: Floats) -> Network:
     last = (knots < high).sum(axis=1, keepdims=True)
     on, pieces = np.minimum((knots <= low).sum(axis=1, keepdims=True), last), np.arange(knots.shape[1] + 1)
     same = ((f.slopes == 1) & (f.intercepts == 0))[f.kinds]
-    return Network(net.layers[1:]) if same[(on <= pieces) & (pieces <= last)].all() else net
+    return net.rest if same[(on <= pieces) & (pieces <= last)].all() else net
 
 
 def _lengthen(net: Network, depth: int) -> tuple[Layer, ...]:

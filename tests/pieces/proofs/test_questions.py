@@ -21,7 +21,7 @@ from plunit.pieces import (
     network,
     polygons,
 )
-from plunit.pieces.activation import Activation
+from plunit.pieces.activation import Activation, Functions
 from plunit.pieces.proofs import branching
 from plunit.pieces.proofs.domain import Domain
 
@@ -234,3 +234,16 @@ def test_fixed_inputs_and_no_hidden_layer():
     net = network([([[1.0, 2.0]], [0.5])])
     assert maximum(net, [(0.1, 0.1), (-1, 0.2)]).value == pytest.approx(1.0)
     assert minimum(net, [(0.1, 0.1), (0.2, 0.2)]).value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("clipped", [False, True])
+def test_a_network_makes_the_tables_of_its_units_once(monkeypatch, clipped):
+    """For three outputs, from above and from below, with and without a clip that the box makes superfluous."""
+    made, of = [], Functions.of
+    monkeypatch.setattr(Functions, "of", lambda f: made.append(f) or of(f))
+    net = random_net(3, 4, 5, outputs=3)
+    layers = [part for layer, f in net.hidden for part in ((layer.weight, layer.bias), f)]
+    clip = [(np.eye(net.inputs), np.zeros(net.inputs)), activation.hardtanh()] if clipped else []
+    net = network([*clip, *layers, (net.layers[-1].weight, net.layers[-1].bias)])
+    bounds(net, [(-0.5, 0.5)] * net.inputs)
+    assert len(made) == len(net.hidden)
