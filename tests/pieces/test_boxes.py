@@ -15,6 +15,7 @@ def line(weight, f=None):
     ("net", "size"),
     [
         (line(1.0), 1e300),
+        (line(1e-10), 1e300),  # inputs count, not only values
         (line(1e200), 1e100),
         (line(1e300), 1e-9),  # slopes count as well: those of |x| <= 1
         (line(1e150, activation.piecewise([0.0], [0.0, 1e151])), 1.0),

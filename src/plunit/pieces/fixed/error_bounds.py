@@ -1,4 +1,8 @@
-"""|fixed(x) - net(x)| <= bound for all x in a box, by forms of x and of all rounding errors on ever smaller boxes."""
+"""|fixed(x) - net(x)| <= bound for all x in a box, by forms of x and of all rounding errors on ever smaller boxes.
+
+This is a loop of its own, not `plunit.pieces.proofs.branching`: a box has a bound for each output and no best point.
+Boxes are cut where the bound is farthest above the error at a single point, not where the largest value may be.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""center + sum_i coefficient_i s_i +- slack, all s_i in [-1, 1]: linear forms for many boxes at once."""
+"""center + sum_i coefficient_i s_i +- slack, all s_i in [-1, 1]: linear forms for many boxes at once.
+
+Each layer adds symbols, one for each rounding error and each bend, and errors that share a symbol cancel. The forms of
+`plunit.expressions.forms` have the variables as their only symbols, and follow functions such as sin besides.
+"""
 
 from __future__ import annotations
 

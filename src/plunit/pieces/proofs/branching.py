@@ -4,6 +4,10 @@
 them, evaluates the points that the bounds suggest, drops what cannot matter, and halves the rest. Rounds take turns
 between the parts with the largest bounds and those with the best points. A round depends on nothing but the nodes, so
 the answer is the same for any number of threads, as long as time is not over.
+
+Two other searches halve boxes and have loops of their own, because their nodes are boxes only: they have no splits of
+units, no ranges to narrow, and no compiled step. `plunit.expressions.distance` bounds an expression, which has no
+layers; `plunit.pieces.fixed.error_bounds` bounds all outputs at once, relative to the error at single points.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.proofs.linear import NEVER, Region, over
-from plunit.pieces.proofs.relaxation import Lines, terms_of
+from plunit.pieces.proofs.relaxation import Lines, substitute, terms_of
 from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
 if TYPE_CHECKING:
@@ -158,18 +158,11 @@ def _unit_forms(node: _Node, k: int, units: Ints, signs: Floats) -> tuple[Floats
 
 def _substitute(node: _Node, k: int, a: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats, list[Floats]]:
     """Go back to x from a y + constant, y the inputs of layer k; also return a for each layer, the first one first."""
-    felt: list[Floats] = []
-    for i in range(k - 1, -1, -1):
-        layer, lines = node.query.net.layers[i], node.lines[i]
-        felt.insert(0, a)
-        upper = a > 0
-        b = a * np.where(upper, *lines.slope)
-        shift = a * np.where(upper, *lines.constant)
-        constant = constant + shift.sum(axis=1) + b @ layer.bias
-        size = size + (np.abs(b) + FLOOR) @ node.terms[i] + np.abs(shift).sum(axis=1) + FLOOR * len(layer.bias)
-        a = b @ layer.weight
+    before = zip(node.query.net.layers[:k], node.lines, node.terms, strict=False)
+    steps = [(layer, own.slope[:, None], own.constant[:, None], terms[None]) for layer, own, terms in before]
     reach = np.maximum(np.abs(node.region.low), np.abs(node.region.high))
-    return a, constant + node.error * (size + np.abs(a) @ reach), felt
+    forms, constants, felt = substitute(steps, a[None], constant[None], size[None], reach[None], node.error)
+    return forms[0], constants[0], [rows[0] for rows in felt]
 
 
 def _goal_forms(node: _Node, goals: Floats) -> tuple[Floats, Floats, list[Floats]]:

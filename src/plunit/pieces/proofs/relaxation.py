@@ -105,7 +105,7 @@ def terms_of(layer: Layer, size: Floats) -> Floats:
 class LinearBounds:
     """Linear functions above and below the first output of a network, f(x) <= y + a (x - m) in a box with middle m.
 
-    What `numpy_bounds` does for one box with cuts, for boxes without cuts: all of them are rows of the same arrays.
+    `numpy_bounds` does the same, by `substitute`, on one box with cuts. Here boxes are rows of the same arrays.
     """
 
     def __init__(self, net: Network) -> None:
@@ -137,27 +137,53 @@ class LinearBounds:
     def _substitute(
         self, lines: Sequence[Lines], terms: Sequence[Floats], layer: Layer, reach: Floats
     ) -> tuple[Floats, Floats]:
-        """Return forms of x above z and above -z of the layer behind these lines: [n, rows, in] and [n, rows]."""
+        """Return forms of x above z and above -z of the layer after these lines: [n, rows, in] and [n, rows]."""
         rows, constant = np.concatenate([layer.weight, -layer.weight])[None], np.concatenate([layer.bias, -layer.bias])
-        size: Any = np.tile(terms[-1], 2)
-        before = zip(self.net.layers[: len(lines)], lines, terms, strict=False)
-        for layer, own, own_terms in reversed(list(before)):
-            plus, minus = np.maximum(rows, 0.0), np.minimum(rows, 0.0)
-            (upper, lower), (above, below) = own.slope, own.constant
-            constant = constant + (_dot(plus, above + upper * layer.bias) + _dot(minus, below + lower * layer.bias))
-            size = size + _dot(plus, np.abs(upper) * own_terms + np.abs(above))
-            size += _dot(-minus, np.abs(lower) * own_terms + np.abs(below))
-            size += FLOOR * (own_terms.sum(axis=1, keepdims=True) + 1)
-            if len(rows) == 1 < len(reach):  # the same rows for all boxes: one product of matrices
-                through = [
-                    (part[0][:, :, None] * layer.weight).transpose(1, 0, 2).reshape(len(layer.bias), -1)
-                    for part in (plus, minus)
-                ]
-                rows = (upper @ through[0] + lower @ through[1]).reshape(len(reach), rows.shape[1], -1)
-            else:
-                rows = (plus * upper[:, None] + minus * lower[:, None]) @ layer.weight
-        rows = np.broadcast_to(rows, (len(reach), *rows.shape[1:]))
-        return rows, constant + self.error * (size + _dot(np.abs(rows), reach))
+        steps = [
+            (before, own.slope, own.constant, own_terms)
+            for before, own, own_terms in zip(self.net.layers, lines, terms, strict=False)
+        ]
+        return substitute(steps, rows, constant, np.tile(terms[-1], 2), reach, self.error)[:2]
+
+
+Step = tuple[Layer, Floats, Floats, Floats]
+"""A layer, the slope and the constant of its lines, [2, n, units], and a bound of its terms, [n, units]."""
+
+
+def substitute(
+    steps: Sequence[Step], rows: Floats, constant: Any, size: Any, reach: Floats, error: float
+) -> tuple[Floats, Floats, list[Floats]]:
+    """Go back to x from rows y + constant, y the values after the last step, in n boxes at once.
+
+    Args:
+        steps: the layers from the first to the last.
+        rows: [n, rows, units], or [1, rows, units] for all boxes.
+        constant: [n, rows], or [rows].
+        size: [n, rows], the sizes of the terms so far, which count for rounding.
+        reach: [n, in], |x| in each box.
+        error: the relative error of all operations.
+
+    Returns:
+        a [n, rows, in] and b [n, rows] with rows y + constant <= a x + b, and the rows at each layer, first to last.
+    """
+    felt: list[Floats] = []
+    for layer, (upper, lower), (above, below), terms in reversed(steps):
+        felt.insert(0, rows)
+        plus, minus = np.maximum(rows, 0.0), np.minimum(rows, 0.0)
+        constant = constant + (_dot(plus, above + upper * layer.bias) + _dot(minus, below + lower * layer.bias))
+        size = size + _dot(plus, np.abs(upper) * terms + np.abs(above))
+        size += _dot(-minus, np.abs(lower) * terms + np.abs(below))
+        size += FLOOR * (terms.sum(axis=1, keepdims=True) + 1)
+        if len(rows) == 1 < len(reach):  # the same rows for all boxes: one product of matrices
+            through = [
+                (part[0][:, :, None] * layer.weight).transpose(1, 0, 2).reshape(len(layer.bias), -1)
+                for part in (plus, minus)
+            ]
+            rows = (upper @ through[0] + lower @ through[1]).reshape(len(reach), rows.shape[1], -1)
+        else:
+            rows = (plus * upper[:, None] + minus * lower[:, None]) @ layer.weight
+    rows = np.broadcast_to(rows, (len(reach), *rows.shape[1:]))
+    return rows, constant + error * (size + _dot(np.abs(rows), reach)), felt
 
 
 def _dot(rows: Floats, vector: Floats) -> Floats:
