@@ -27,6 +27,8 @@ ORDER = [
     ["cli"],
 ]
 LEVELS = {part: level for level, parts in enumerate(ORDER) for part in parts}
+ROOMS = [["core"], ["exact"], ["proofs", "fixed", "segments"], ["formats"], ["all of pieces"]]
+ROOM_LEVELS = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 
 
 def part_of(module):
@@ -35,9 +37,21 @@ def part_of(module):
     return names[1] if names[0] == "plunit" and len(names) > 1 and names[1] in LEVELS else None
 
 
-def imported_parts(source):
-    """Return the parts of plunit a source text imports, wherever in the text it does."""
-    parts = set()
+def room_of(module):
+    """Return the room of `pieces` a dotted name belongs to, or None; files of the folder itself are the core.
+
+    A name that the package finds in one of its modules, as `curve`, belongs to all of it.
+    """
+    names = module.split(".")
+    if names[:2] != ["plunit", "pieces"] or len(names) < 3:
+        return None
+    is_file = (ROOT / "pieces" / f"{names[2]}.py").exists()
+    return names[2] if names[2] in ROOM_LEVELS else "core" if is_file else "all of pieces"
+
+
+def imported_names(source):
+    """Return the dotted names a source text imports, wherever in the text it does."""
+    found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
@@ -47,13 +61,20 @@ def imported_parts(source):
             names = [word.value for word in node.args if isinstance(word, ast.Constant)]
         else:
             continue
-        parts |= {part_of(name) for name in names}
-    return parts - {None}
+        found |= set(names)
+    return found
 
 
 def upward(part, source):
     """Return the imported parts that a part must not know: those of a higher level, or another of its own."""
-    return {other for other in imported_parts(source) if other != part and LEVELS[other] >= max(LEVELS[part], 1)}
+    parts = {part_of(name) for name in imported_names(source)} - {None, part}
+    return {other for other in parts if LEVELS[other] >= max(LEVELS[part], 1)}
+
+
+def upward_in_pieces(room, source):
+    """Return the imported rooms of `pieces` that a room must not know: those of a higher level, or of its own."""
+    rooms = {room_of(name) for name in imported_names(source)} - {None, room}
+    return {other for other in rooms if ROOM_LEVELS[other] >= ROOM_LEVELS[room]}
 
 
 ALLOWED = {"pieces/formats/loading.py": {"torch"}}
@@ -67,6 +88,14 @@ def test_no_file_imports_upwards():
     assert set(parts.values()) == set(LEVELS), "give each part a level"
     found = {str(path.relative_to(ROOT)): upward(part, path.read_text()) for path, part in parts.items()}
     assert {name: others for name, others in found.items() if others} == ALLOWED
+
+
+def test_no_room_of_pieces_imports_upwards():
+    paths = [path.relative_to(ROOT / "pieces") for path in (ROOT / "pieces").rglob("*.py")]
+    rooms = {path: path.parts[0] if len(path.parts) > 1 else "core" for path in paths if path != Path("__init__.py")}
+    assert set(rooms.values()) == {*ROOM_LEVELS} - {"all of pieces"}, "give each room a level"
+    found = {str(path): upward_in_pieces(room, (ROOT / "pieces" / path).read_text()) for path, room in rooms.items()}
+    assert {name: others for name, others in found.items() if others} == {}
 
 
 def namesakes(name, source):
@@ -222,7 +251,8 @@ def test_no_constant_is_set_twice():
     assert {str(path): found for path in ROOT.rglob("*.py") if (found := set_twice(path.read_text()))} == {}
 
 
-PIECES = "from plunit.pieces import activation\nfrom plunit.pieces.exact_curves import curve, curves"
+PIECES = "from plunit.pieces import activation\nfrom plunit.pieces.exact.line_curves import curve, curves"
+CORE = "from plunit.pieces import activation\nfrom plunit.pieces.networks import Network"
 
 
 @pytest.mark.parametrize(
@@ -232,6 +262,12 @@ PIECES = "from plunit.pieces import activation\nfrom plunit.pieces.exact_curves 
         (upward("jax", "import plunit.torch"), {"torch"}),
         (upward("functional", "def f():\n    from plunit import torch"), {"torch"}),
         (upward("pieces", 'importlib.import_module("plunit.torch.exact.saved")'), {"torch"}),
+        (upward_in_pieces("core", "from plunit.pieces.exact.tolerance import Units"), {"exact"}),
+        (upward_in_pieces("exact", "def f():\n    from plunit.pieces.proofs import linear"), {"proofs"}),
+        (upward_in_pieces("fixed", "import plunit.pieces.segments.sums"), {"segments"}),
+        (upward_in_pieces("formats", "from plunit.pieces import curve"), {"all of pieces"}),
+        (upward_in_pieces("core", CORE), set()),
+        (upward_in_pieces("formats", CORE + "\nfrom plunit.pieces.fixed.integers import FixedNetwork"), set()),
         (namesakes("gain", "def gain(): ...\nclass Gain: ...\ngains = 1"), ["gain"]),
         (shadowed("plunit.pieces", ["activation", "curve", "line"], PIECES), ["curve"]),
         (repeated(["class A: ...\nclass B: ...", "def f():\n    class A: x = 1"]), {"A"}),

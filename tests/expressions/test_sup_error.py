@@ -10,7 +10,7 @@ from plunit.expressions import parse, sup_error
 from plunit.expressions.distance import begin_search
 from plunit.expressions.forms import halves
 from plunit.pieces import Curve, activation, network
-from plunit.pieces.proofs.domain import exact_outputs
+from plunit.pieces.networks import exact_outputs
 from plunit.pieces.proofs.relaxation import LinearBounds
 
 

@@ -28,7 +28,7 @@ def test_what_cannot_be_told_apart_is_refused(seed):
 
 
 def changed(found, **parts):
-    return Curve.traced(**{**vars(found), **parts})
+    return Curve.assemble(**{**vars(found), **parts})
 
 
 def bumped(array, part):

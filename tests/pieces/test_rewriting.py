@@ -6,7 +6,7 @@ from fixed_networks import mixed, smooth
 from random_networks import dense_network, mixture, random_network
 
 from plunit.pieces import activation, difference, network, rescaled, to_relu
-from plunit.pieces.rewriting import merged
+from plunit.pieces.rewriting import merged, without_clip
 
 X = np.random.default_rng(9).uniform(-2, 2, (50, 3))
 
@@ -108,3 +108,18 @@ def test_equal_units_are_merged_only_where_their_sum_is_exact():
     exact = merged(network([rows, f, ([[0.5, 0.25, -1.0]], [0.0])]))
     assert exact.layers[-1].weight.tolist() == [[-0.25]]
     assert merged(network([rows, f, ([[0.1, 0.2, 0.3]], [0.0])])).widths == (1, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("f", "box", "left_out"),
+    [
+        (activation.hardtanh(), (-1.0, 1.0), True),
+        (activation.hardtanh(), (-1.0, 1.5), False),
+        (activation.hardtanh(-3.0, -1.0), (-1.0, 1.0), False),
+        (activation.piecewise([0.0], [2.0, 1.0]), (0.0, 1.0), True),
+        (activation.piecewise([0.0], [2.0, 1.0], 0.5), (0.0, 1.0), False),  # z + 1/2, whose slope is 1 as well
+    ],
+)
+def test_a_first_layer_is_left_out_only_where_it_is_the_identity(f, box, left_out):
+    net = network([(np.eye(1), [0.0]), f, ([[2.0]], [0.0])])
+    assert (without_clip(net, np.array([box])) is not net) == left_out

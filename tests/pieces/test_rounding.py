@@ -1,91 +1,29 @@
-"""The bound on rounding errors, against rational arithmetic; the computed values are NumPy's."""
+"""Relative errors and neighbours of exact numbers, against fractions."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from fixed_networks import mixed, smooth
-from random_networks import random_network, scaled_network
-from rational_networks import forward, rational
 
-from plunit.pieces import activation, network
-from plunit.pieces.functions import Functions
-from plunit.pieces.rounding import rounding_bound
-
-TYPES = {"double": np.float64, "float": np.float32}
-NETS = {
-    "5 inputs": smooth(0, 5),
-    "relu": smooth(1, 2, f=activation.relu()),
-    "mixed 0": mixed(0),
-    "mixed 1": mixed(1),
-    "integers": random_network(1, 2, 8, 3, 2),
-    "far knots": network([([[1.0]], [0.0]), activation.plu(0.1, 1e5), ([[1.0]], [0.0])]),
-} | {f"wild {seed}": scaled_network(seed, 2, 5, 3) for seed in (3, 4, 5)}
+from plunit.pieces.rounding import UNIT, gamma, outward, roundings
 
 
-def computed(net, x, dtype):
-    """Return f(x) with tables and sums in this type, term by term."""
-    h = x
-    for layer in net.layers:
-        z = np.broadcast_to(layer.bias.astype(dtype), (len(h), len(layer.bias))).copy()
-        for column, values in zip(layer.weight.astype(dtype).T, h.T, strict=True):
-            z += column * values[:, None]
-        h = z
-        if layer.activation is not None:
-            f = Functions.of(layer.activation)
-            knots, slopes, intercepts = (part.astype(dtype) for part in f.of_units())
-            piece = np.sum(z[..., None] > knots, axis=-1)
-            unit = np.arange(z.shape[1])
-            h = slopes[unit, piece] * z + intercepts[unit, piece]
-    return h
+@pytest.mark.parametrize(
+    "number", [Fraction(1, 3), Fraction(-1, 3), Fraction(0), Fraction(3, 4), Fraction(1, 10**400), Fraction(10**308)]
+)
+def test_the_numbers_around_an_exact_one_are_neighbours(number):
+    low, high = outward(number)
+    assert Fraction(low) <= number <= Fraction(high)
+    assert high in (low, np.nextafter(low, np.inf))
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name", NETS)
-def test_no_error_is_above_the_bound(name, dtype):
-    net = NETS[name]
-    x = np.random.default_rng(0).uniform(-2, 2, (200, net.inputs)).astype(TYPES[dtype])
-    y, layers = computed(net, x, TYPES[dtype]), rational(net)
-    assert y.dtype == TYPES[dtype]
-    bound = rounding_bound(net, np.array([(-2.0, 2.0)] * net.inputs), dtype)
-    for row, values in zip(x, y, strict=True):
-        exact = forward(layers, [Fraction(float(number)) for number in row])
-        errors = [abs(Fraction(float(a)) - b) for a, b in zip(values, exact, strict=True)]
-        assert all(error <= Fraction(float(limit)) for error, limit in zip(errors, bound, strict=True))
+def test_a_number_beyond_all_floats_has_no_neighbours():
+    with pytest.raises(ValueError, match="beyond"):
+        outward(Fraction(10**309))
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name", ["5 inputs", "relu", "mixed 0"])
-def test_the_bound_is_small(name, dtype):
-    net = NETS[name]
-    bound = rounding_bound(net, np.array([(-2.0, 2.0)] * net.inputs), dtype)
-    assert (bound <= 5e3 * np.finfo(TYPES[dtype]).eps).all()
-
-
-@pytest.mark.parametrize("later", [[], [activation.identity(), ([[1.0]], [0.0])]], ids=["own", "passed on"])
-def test_terms_that_cancel_are_seen(later):
-    """1e6 / 3 (x - y) with x and y near 1: the error is that of the terms, not that of their sum."""
-    net = network([([[1e6 / 3, -1e6 / 3]], [0.0]), *later])
-    box = np.array([(1.0, 1.0 + 1e-6)] * 2)
-    x = np.float32([[1.0, 1.0 + 1e-6]])
-    error = abs(float(computed(net, x, np.float32)[0, 0]) - net(x.astype(float))[0, 0])
-    assert 1e-3 < error <= rounding_bound(net, box, "float")[0]
-
-
-def test_an_error_ends_where_units_are_flat():
-    net = network([([[1e8]], [3e8]), activation.hardtanh(), ([[1.0]], [0.0])])
-    assert rounding_bound(net, np.array([(-2.0, 2.0)]))[0] < 1e-14
-
-
-def test_padding_changes_nothing():
-    """Units with fewer knots than others, and none."""
-    f = activation.Activation(
-        np.array([[-1.0, 1.0], [0.0, np.inf], [np.inf, np.inf]]),
-        np.array([[0.1, 1.0, 0.1], [0.0, 1.0, 7.0], [2.0, 7.0, 7.0]]),
-        np.array([0.0, 0.0, 0.5]),
-    )
-    functions = Functions.of(f)
-    z = np.linspace(-3, 3, 25)[:, None] * np.ones(3)
-    want = np.stack([np.clip(z[:, 0], -1, 1) * 0.9 + 0.1 * z[:, 0], np.maximum(z[:, 1], 0), 2 * z[:, 2] + 0.5], axis=1)
-    np.testing.assert_allclose(functions(z), want, atol=1e-15)
-    assert np.isfinite(functions.knots).all()
+@pytest.mark.parametrize("count", [1, 8, 1000, 10**9])
+def test_the_simple_bound_is_above_gamma(count):
+    exact = count * Fraction(UNIT) / (1 - count * Fraction(UNIT))
+    assert gamma(count) == pytest.approx(float(exact), rel=1e-15)
+    assert exact < Fraction(roundings(count)) < exact * Fraction(102, 100)

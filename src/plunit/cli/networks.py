@@ -22,9 +22,10 @@ from plunit.base.files import resolve, save_whole
 from plunit.base.progress import bars
 from plunit.cli import NOT_SHOWN
 from plunit.pieces import Curve, Network, Polygons, curve, polygons
+from plunit.pieces.boxes import many
+from plunit.pieces.exact.limits import Report
 from plunit.pieces.formats.exporter import call_note, check_ending
 from plunit.pieces.formats.vnnlib import is_specification
-from plunit.pieces.limits import Progress, many
 
 _ROWS = 40
 DEFAULT = f"{-math.tau} {math.tau}"
@@ -138,7 +139,7 @@ def _numbers(box: str) -> list[float]:
     return numbers
 
 
-def lines(net: Network, domain: Sides, progress: Progress | None = None) -> list[str]:
+def lines(net: Network, domain: Sides, progress: Report | None = None) -> list[str]:
     """Return the pieces of a network of one input, or the polygons of one of two inputs."""
     with _one_line():
         if net.inputs == 1:
@@ -146,7 +147,7 @@ def lines(net: Network, domain: Sides, progress: Progress | None = None) -> list
         return list(_polygons(polygons(net, (domain[0], domain[1]), progress=progress)))
 
 
-def describe_maximum(net: Network, domain: Sides, progress: Progress | None = None) -> str:
+def describe_maximum(net: Network, domain: Sides, progress: Report | None = None) -> str:
     """Return the largest value on the domain, where it is, and whether it is proved."""
     with _one_line():
         found = pieces.maximum(net, domain, progress=progress)
@@ -174,7 +175,7 @@ def _one_line(remedy: str = "") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _progress(what: str) -> Iterator[Progress]:
+def _progress(what: str) -> Iterator[Report]:
     """Show a bar on a terminal; yield the function that moves it."""
     with bars(Console(stderr=True)) as bar:
         task = bar.add_task(what, total=1.0)

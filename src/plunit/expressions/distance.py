@@ -21,9 +21,9 @@ from plunit.expressions.expression import Expression, finite_values
 from plunit.expressions.forms import halves, linear_enclosure
 from plunit.expressions.intervals import between, enclosure
 from plunit.pieces.arrays import Floats, blocks
-from plunit.pieces.exact_curves import Curve
-from plunit.pieces.limits import box_array
-from plunit.pieces.networks import Network, check_network, check_size, network
+from plunit.pieces.boxes import box_array, check_size
+from plunit.pieces.exact.line_curves import Curve
+from plunit.pieces.networks import Network, check_network, network
 from plunit.pieces.proofs.relaxation import LinearBounds
 
 MOST_VARIABLES = 4

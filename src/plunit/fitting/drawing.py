@@ -9,7 +9,7 @@ import numpy as np
 from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.problems import Problem
 from plunit.fitting.solving import FitResult
-from plunit.pieces.limits import many
+from plunit.pieces.boxes import many
 
 _DOTS = 3000  # rows that are drawn, at most
 CELLS = 1500  # polygons that are drawn as shapes; more are one picture

@@ -22,7 +22,7 @@ from plunit.fitting.drawing import draw_fit
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.solving import RANDOM_POINTS, FitResult, FitSettings, Reduced
 from plunit.pieces import Curve
-from plunit.pieces.limits import many
+from plunit.pieces.boxes import many
 from plunit.pieces.rounding import rounded_up
 
 if TYPE_CHECKING:

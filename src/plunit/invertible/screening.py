@@ -72,7 +72,7 @@ def _far(x: Array, what: str) -> Iterator[str]:
     found = np.flatnonzero((np.abs(middle) > FAR) | (spread > FAR) | narrow).tolist()
     if found:
         yield (
-            f"{name_columns(found, what)} far from standard: {what} {found[0]} has the centre {middle[found[0]]:.3g} and "
-            f"the spread {spread[found[0]]:.3g}, while training starts from 0 and 1 and takes small steps. "
+            f"{name_columns(found, what)} far from standard: {what} {found[0]} has the centre {middle[found[0]]:.3g} "
+            f"and the spread {spread[found[0]]:.3g}, while training starts from 0 and 1 and takes small steps. "
             f"Standardise: (x - x.mean(0)) / x.std(0), or by median and quartiles if there are outliers"
         )

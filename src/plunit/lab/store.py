@@ -19,7 +19,7 @@ from plunit.base import files
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Results
 from plunit.lab.plan import Plan
-from plunit.pieces.limits import many
+from plunit.pieces.boxes import many
 
 _CELL = re.compile(r".+-\d+-[0-9a-f]{32}(?=\.)")
 """The names of files of cells, without their suffixes."""

@@ -1,156 +1,110 @@
 """The exact piecewise-linear function of a network: curves on a line, polygons on a plane, proofs in any dimension.
 
-A `Network` enters; a `Curve`, `Polygons`, a proved bound or a file leaves. Open `networks.py` first, then
-`exact_curves.py`; `exact/` is the geometry, `proofs/` the questions, `fixed/` integers, `formats/` files, `segments/`
-fits of data. NumPy only; proofs run in a compiled program where there is one.
+A `Network` enters; a `Curve`, `Polygons`, a proved bound or a file leaves. The rooms are layers, and each imports only
+from those before it:
 
+    files of this folder             the core: `activation.py` evaluates a unit, `networks.py` has layers and networks
+    exact/                           curves and polygons
+    proofs/, fixed/, segments/       questions in any dimension; integers; curves of few pieces
+    formats/                         files in and out
+
+Open `activation.py` first, then `networks.py` and `exact/line_curves.py`. NumPy only; proofs run in a compiled program
+where there is one.
+
+>>> from plunit.pieces import activation, curve, network
 >>> net = network([([[1.0], [2.0]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
 >>> f = curve(net, -3, 3)
 >>> f.pieces, f.knots.tolist()
 (4, [-3.0, -1.0, 0.0, 1.0, 3.0])
 """
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plunit.pieces import activation
-from plunit.pieces.activation import Activation
-from plunit.pieces.exact.polygon_set import Polygons, polygon_counts, polygons
-from plunit.pieces.exact_curves import Counts, Curve, along, compose, counts, curve, curves, inverse, solve
-from plunit.pieces.networks import Ensemble, Layer, Network, ensemble, network, plane
+from plunit.pieces import activation as activation
 
 if TYPE_CHECKING:
-    from plunit.pieces.fixed.integers import FixedNetwork
-    from plunit.pieces.fixed.proving import error_bound
-    from plunit.pieces.fixed.quantizing import quantize
-    from plunit.pieces.formats.c_header import save_c
-    from plunit.pieces.formats.csv_json import load_json, save_csv, save_json
-    from plunit.pieces.formats.exporter import save
-    from plunit.pieces.formats.importer import JumpWarning
-    from plunit.pieces.formats.loading import load, load_nnet
-    from plunit.pieces.formats.model_objects import from_keras, from_sklearn
-    from plunit.pieces.formats.onnx_writing import save_onnx
-    from plunit.pieces.formats.vnnlib import load_vnnlib
-    from plunit.pieces.formats.vnnlib_networks import Specification, load_specification
-    from plunit.pieces.pictures import draw_curve, draw_polygons, draw_slice
-    from plunit.pieces.proofs.holding import Verdict, holds
-    from plunit.pieces.proofs.properties import Case, Condition, Property
-    from plunit.pieces.proofs.questions import (
-        Bounds,
-        Optimum,
-        Undecided,
-        bounds,
-        counterexample,
-        distance,
-        maximum,
-        minimum,
-    )
-    from plunit.pieces.proofs.steepness import is_monotone, lipschitz
-    from plunit.pieces.rewriting import difference, rescaled, to_relu
-    from plunit.pieces.segments.least_squares import Segments, Trial, fit_segments
-    from plunit.pieces.simplifying import Simplified, simplify
+    from plunit.pieces.activation import Activation as Activation
+    from plunit.pieces.exact.line_curves import Counts as Counts
+    from plunit.pieces.exact.line_curves import Curve as Curve
+    from plunit.pieces.exact.line_curves import along as along
+    from plunit.pieces.exact.line_curves import counts as counts
+    from plunit.pieces.exact.line_curves import curve as curve
+    from plunit.pieces.exact.line_curves import curves as curves
+    from plunit.pieces.exact.line_curves import solve as solve
+    from plunit.pieces.exact.pictures import draw_curve as draw_curve
+    from plunit.pieces.exact.pictures import draw_polygons as draw_polygons
+    from plunit.pieces.exact.pictures import draw_slice as draw_slice
+    from plunit.pieces.exact.polygon_set import Polygons as Polygons
+    from plunit.pieces.exact.polygon_set import polygon_counts as polygon_counts
+    from plunit.pieces.exact.polygon_set import polygons as polygons
+    from plunit.pieces.fixed.error_bounds import error_bound as error_bound
+    from plunit.pieces.fixed.integers import FixedNetwork as FixedNetwork
+    from plunit.pieces.fixed.quantizing import quantize as quantize
+    from plunit.pieces.formats.c_header import save_c as save_c
+    from plunit.pieces.formats.csv_json import load_json as load_json
+    from plunit.pieces.formats.csv_json import save_csv as save_csv
+    from plunit.pieces.formats.csv_json import save_json as save_json
+    from plunit.pieces.formats.exporter import save as save
+    from plunit.pieces.formats.importer import JumpWarning as JumpWarning
+    from plunit.pieces.formats.loading import load as load
+    from plunit.pieces.formats.loading import load_nnet as load_nnet
+    from plunit.pieces.formats.model_objects import from_keras as from_keras
+    from plunit.pieces.formats.model_objects import from_sklearn as from_sklearn
+    from plunit.pieces.formats.onnx_writing import save_onnx as save_onnx
+    from plunit.pieces.formats.vnnlib import load_vnnlib as load_vnnlib
+    from plunit.pieces.formats.vnnlib_networks import Specification as Specification
+    from plunit.pieces.formats.vnnlib_networks import load_specification as load_specification
+    from plunit.pieces.networks import Ensemble as Ensemble
+    from plunit.pieces.networks import Layer as Layer
+    from plunit.pieces.networks import Network as Network
+    from plunit.pieces.networks import ensemble as ensemble
+    from plunit.pieces.networks import network as network
+    from plunit.pieces.networks import plane as plane
+    from plunit.pieces.proofs.holding import Verdict as Verdict
+    from plunit.pieces.proofs.holding import holds as holds
+    from plunit.pieces.proofs.properties import Case as Case
+    from plunit.pieces.proofs.properties import Condition as Condition
+    from plunit.pieces.proofs.properties import Property as Property
+    from plunit.pieces.proofs.questions import Bounds as Bounds
+    from plunit.pieces.proofs.questions import Optimum as Optimum
+    from plunit.pieces.proofs.questions import Undecided as Undecided
+    from plunit.pieces.proofs.questions import bounds as bounds
+    from plunit.pieces.proofs.questions import distance as distance
+    from plunit.pieces.proofs.questions import maximum as maximum
+    from plunit.pieces.proofs.questions import minimum as minimum
+    from plunit.pieces.proofs.steepness import is_monotone as is_monotone
+    from plunit.pieces.proofs.steepness import lipschitz as lipschitz
+    from plunit.pieces.rewriting import difference as difference
+    from plunit.pieces.rewriting import rescaled as rescaled
+    from plunit.pieces.rewriting import to_relu as to_relu
+    from plunit.pieces.segments.least_squares import Segments as Segments
+    from plunit.pieces.segments.least_squares import Trial as Trial
+    from plunit.pieces.segments.least_squares import fit_segments as fit_segments
+    from plunit.pieces.segments.simplifying import Simplified as Simplified
+    from plunit.pieces.segments.simplifying import simplify as simplify
 
-_LATER = {
-    "pictures": "draw_curve draw_polygons draw_slice",
-    "fixed.integers": "FixedNetwork",
-    "fixed.proving": "error_bound",
-    "fixed.quantizing": "quantize",
-    "formats.c_header": "save_c",
-    "formats.csv_json": "load_json save_csv save_json",
-    "formats.loading": "load load_nnet",
-    "formats.model_objects": "from_keras from_sklearn",
-    "formats.onnx_writing": "save_onnx",
-    "formats.exporter": "save",
-    "formats.importer": "JumpWarning",
-    "formats.vnnlib": "load_vnnlib",
-    "formats.vnnlib_networks": "Specification load_specification",
-    "proofs.holding": "Verdict holds",
-    "proofs.properties": "Case Condition Property",
-    "proofs.questions": "Bounds Optimum Undecided bounds counterexample distance maximum minimum",
-    "proofs.steepness": "is_monotone lipschitz",
-    "rewriting": "difference rescaled to_relu",
-    "segments.least_squares": "Segments Trial fit_segments",
-    "simplifying": "Simplified simplify",
-}
-"""Modules that are loaded when one of their names is used first; the imports above are for type checkers.
 
-A stored cell of the lab depends on all that is imported here (see `plunit.lab.cell`): so not on proofs and files.
-"""
+def _modules() -> dict[str, str]:
+    """Return the module of each public name, from the imports above, which type checkers read and nothing runs."""
+    (block,) = (node for node in ast.parse(Path(__file__).read_text()).body if isinstance(node, ast.If))
+    imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
 
-_MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
 
-__all__ = [
-    "Activation",
-    "Bounds",
-    "Case",
-    "Condition",
-    "Counts",
-    "Curve",
-    "Ensemble",
-    "FixedNetwork",
-    "JumpWarning",
-    "Layer",
-    "Network",
-    "Optimum",
-    "Polygons",
-    "Property",
-    "Segments",
-    "Simplified",
-    "Specification",
-    "Trial",
-    "Undecided",
-    "Verdict",
-    "activation",
-    "along",
-    "bounds",
-    "compose",
-    "counterexample",
-    "counts",
-    "curve",
-    "curves",
-    "difference",
-    "distance",
-    "draw_curve",
-    "draw_polygons",
-    "draw_slice",
-    "ensemble",
-    "error_bound",
-    "fit_segments",
-    "from_keras",
-    "from_sklearn",
-    "holds",
-    "inverse",
-    "is_monotone",
-    "lipschitz",
-    "load",
-    "load_json",
-    "load_nnet",
-    "load_specification",
-    "load_vnnlib",
-    "maximum",
-    "minimum",
-    "network",
-    "plane",
-    "polygon_counts",
-    "polygons",
-    "quantize",
-    "rescaled",
-    "save",
-    "save_c",
-    "save_csv",
-    "save_json",
-    "save_onnx",
-    "simplify",
-    "solve",
-    "to_relu",
-]
+_MODULES = _modules()
+"""A module is loaded when one of its names is used first. A public name is one import above, and nothing else."""
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":  # not a constant, which type checkers would ask to repeat the names
+        return sorted(["activation", *_MODULES])
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__getattr__("__all__")})

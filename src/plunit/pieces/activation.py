@@ -2,6 +2,8 @@
 
 PLU is knots (-c, c), slopes (alpha, 1, alpha), f(0) = 0; ReLU is knot 0, slopes (0, 1). All code of this package works
 with knots and slopes, and so with every piecewise-linear activation.
+
+`evaluate` is the only place where a unit gets its value: in double precision, in integers, and in Fractions.
 """
 
 from __future__ import annotations
@@ -16,7 +18,32 @@ from typing import Any
 import numpy as np
 
 from plunit import functional
-from plunit.pieces.arrays import Floats
+from plunit.pieces.arrays import Bools, Floats, Ints
+from plunit.pieces.rounding import roundings
+
+_ERROR = roundings(8)
+"""The relative error of the few roundings in the value of a unit."""
+
+
+def evaluate(z: Any, knots: Any, slopes: Any, intercepts: Any) -> Any:
+    """Slope z + intercept on the piece that each z [..., units] is on; tables as in `at_pieces`.
+
+    The numbers are float64, int64, or Fractions in arrays of objects.
+
+    >>> evaluate(np.array([-3, 0, 5]), np.array([0]), np.array([-1, 2]), np.array([0, 0])).tolist()
+    [3, 0, 10]
+    """
+    slope, intercept = at_pieces(z, knots, slopes, intercepts)
+    return slope * z + intercept
+
+
+def at_pieces(z: Any, knots: Any, *tables: Any) -> list[Any]:
+    """Return the entries of tables [..., k + 1] for the piece of each z: the number of its knots [..., k] below z."""
+    found = [np.broadcast_to(table[..., 0], z.shape) for table in tables]
+    for j in range(knots.shape[-1]):
+        beyond = z > knots[..., j]
+        found = [np.where(beyond, table[..., j + 1], part) for table, part in zip(tables, found, strict=True)]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +56,11 @@ class Activation:
         at_zero: [...].
 
     The leading shape is () for one function for all units, [units] for one each, or [units, members] in an ensemble.
+
+    >>> plu(0.5)(np.array([-3.0, 0.5, 3.0])).tolist()
+    [-2.0, 0.5, 2.0]
+    >>> plu(0.25)(np.array([Fraction(-3), Fraction(1, 3)])).tolist()
+    [Fraction(-3, 2), Fraction(1, 3)]
     """
 
     knots: Floats
@@ -65,6 +97,24 @@ class Activation:
         exact = [[_nearest(b) for b in exact_intercepts(row[:k], row[k:-1], row[-1])] for row in rows.tolist()]
         return np.where(terms > 1, np.array(exact)[kinds.reshape(-1)].reshape(found.shape), found)
 
+    @cached_property
+    def tables(self) -> tuple[Floats, Floats, Floats]:
+        """Knots, slopes and intercepts for `evaluate` in double precision; a z on a knot is on its steeper side."""
+        steeper = np.abs(self.slopes[..., 1:]) > np.abs(self.slopes[..., :-1])
+        return np.where(steeper, np.nextafter(self.knots, -np.inf), self.knots), self.slopes, self.intercepts
+
+    @cached_property
+    def functions(self) -> Functions:
+        """The distinct functions of the units, with exact intercepts."""
+        return Functions.of(self)
+
+    def __call__(self, z: Any) -> Any:
+        """f(z) for z [..., units]: in double precision, or exactly if z is an array of Fractions."""
+        z = np.asarray(z)
+        if z.dtype == object:
+            return evaluate(z, *self.functions.exact)
+        return evaluate(z.astype(np.float64, copy=False), *self.tables)
+
     def part(self, pick: slice | int | None) -> Activation:
         """Return this activation for a part of its first axis; None adds an axis."""
         return Activation(self.knots[pick], self.slopes[pick], self.at_zero[pick])
@@ -77,11 +127,84 @@ class Activation:
         if len(shape) > 2 or shape[0] not in (1, units) or shape[1] not in (1, members):
             raise ValueError(f"an activation for {self.at_zero.shape} units does not fit ({units}, {members} members)")
 
-        def spread(array: Floats, *tail: int) -> Floats:
+        def fill(array: Floats, *tail: int) -> Floats:
             return np.broadcast_to(array.reshape(*shape, *tail), (units, members, *tail)).swapaxes(0, 1)
 
         k = self.knots.shape[-1]
-        return Activation(spread(self.knots, k), spread(self.slopes, k + 1), spread(self.at_zero))
+        return Activation(fill(self.knots, k), fill(self.slopes, k + 1), fill(self.at_zero))
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """f_i(z) = slopes[i, j] z + intercepts[i, j] beyond j of the knots[i]; unit u has the function f of index kinds[u].
+
+    knots: [functions, k], finite and in order, k >= 1; slopes and intercepts: [functions, k + 1]. A missing knot is put
+    at another knot of its function, or at 0, with the same slope on both sides.
+    """
+
+    knots: Floats
+    slopes: Floats
+    intercepts: Any
+    kinds: Ints
+
+    @classmethod
+    def of(cls, f: Activation) -> Functions:
+        """Take the functions of all units; intercepts are Fractions, in an array of objects."""
+        k = f.knots.shape[-1]
+        table = np.concatenate([f.knots, f.slopes, f.at_zero[..., None]], axis=-1).reshape(-1, 2 * k + 2) + 0.0
+        rows, kinds = np.unique(table, axis=0, return_inverse=True)
+        knots, slopes = _finite(rows[:, :k], rows[:, k:-1])
+        exact = [
+            exact_intercepts(*row) for row in zip(knots.tolist(), slopes.tolist(), rows[:, -1].tolist(), strict=True)
+        ]
+        return cls(knots, slopes, np.array(exact, dtype=object), kinds.reshape(f.at_zero.shape))
+
+    @cached_property
+    def units(self) -> tuple[Floats, Floats, Floats]:
+        """Knots, slopes and intercepts of each unit, [units, ...], in double precision."""
+        return self.knots[self.kinds], self.slopes[self.kinds], self.intercepts.astype(np.float64)[self.kinds]
+
+    @cached_property
+    def exact(self) -> tuple[Any, Any, Any]:
+        """Knots, slopes and intercepts of each unit, [units, ...], as Fractions."""
+        slopes = np.vectorize(Fraction, otypes=[object])(self.slopes)
+        return self.knots[self.kinds], slopes[self.kinds], self.intercepts[self.kinds]
+
+    def __call__(self, z: Floats) -> Floats:
+        """f(z) for z [..., units], in double precision."""
+        return np.asarray(evaluate(z, *self.units))
+
+    def enclose(self, z: Floats, error: Floats) -> tuple[Floats, Floats]:
+        """Return y = f(z) in double precision, and how far it may be from the exact f of any number within the error.
+
+        z, error: [..., units]. The rounded intercepts count as well.
+        """
+        knots, slopes, intercepts = self.units
+        slope, intercept = at_pieces(z, knots, slopes, intercepts)
+        error = np.abs(slopes).max(axis=-1) * error + _ERROR * (np.abs(slope * z) + np.abs(intercept))
+        return slope * z + intercept, error + _ERROR * np.abs(intercepts).max(axis=-1)
+
+    def meets(self, low: Floats, high: Floats, margin: Floats | float = 0.0) -> Bools:
+        """Return the pieces [..., units, k + 1] that [low, high] meets, if knots may be off by the margin."""
+        knots = self.units[0]
+        ends = np.full((len(knots), 1), np.inf)
+        starts, stops = np.concatenate([-ends, knots - margin], axis=1), np.concatenate([knots + margin, ends], axis=1)
+        return np.asarray((starts <= high[..., None]) & (stops >= low[..., None]))
+
+    def turns(self, low: Floats, high: Floats) -> Floats:
+        """Return the ends and the knots between, [k + 2, ..., units]: f has its extremes over [low, high] there."""
+        return np.stack([low, high, *(np.clip(knot, low, high) for knot in self.units[0].T)])
+
+
+def _finite(knots: Floats, slopes: Floats) -> tuple[Floats, Floats]:
+    """Put missing knots where they change nothing."""
+    if knots.shape[1] == 0:
+        return np.zeros((len(knots), 1)), np.repeat(slopes, 2, axis=1)
+    count = np.isfinite(knots).sum(axis=1, keepdims=True)
+    ranks = np.minimum(np.arange(knots.shape[1]), np.maximum(count - 1, 0))
+    placed = np.take_along_axis(knots, ranks, axis=1)
+    pieces = np.minimum(np.arange(slopes.shape[1]), count)
+    return np.where(np.isfinite(placed), placed, 0.0), np.take_along_axis(slopes, pieces, axis=1)
 
 
 def _outward(terms: Floats, knots: Floats) -> Floats:
@@ -130,11 +253,11 @@ def beside(parts: Sequence[Activation]) -> Activation:
     """Return the activation of all units of these parts, each with one function for each unit."""
     most = max(part.knots.shape[-1] for part in parts)
 
-    def padded(part: Activation) -> tuple[Floats, Floats, Floats]:
+    def pad(part: Activation) -> tuple[Floats, Floats, Floats]:
         more = ((0, 0), (0, most - part.knots.shape[-1]))
         return np.pad(part.knots, more, constant_values=np.inf), np.pad(part.slopes, more, mode="edge"), part.at_zero
 
-    return Activation(*(np.concatenate(each) for each in zip(*map(padded, parts), strict=True)))
+    return Activation(*(np.concatenate(each) for each in zip(*map(pad, parts), strict=True)))
 
 
 def plu(alpha: Any = 0.1, c: Any = 1.0) -> Activation:

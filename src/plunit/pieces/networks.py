@@ -7,27 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from plunit.pieces.activation import Activation, identity
+from plunit.pieces.activation import Activation, Functions, evaluate, identity
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.exact.layer import Units, affine
+from plunit.pieces.rounding import exact_affine, exact_product, fractions, outward
 
 LayerLike = Activation | tuple[Any, Any]
 """What a network is built from: an activation, or (weight [out, in], bias [out])."""
-
-_Affine = tuple[Floats, Floats]
-"""weight [..., out, in] and bias [..., out]."""
-
-LARGEST = 1e300
-"""Inputs and values of a question stay below this, so that sums of a few do not overflow."""
-
-PROBED = 256
-"""The number of columns of a product that are tried first: where the product is not exact, they nearly always tell."""
 
 Nets = TypeVar("Nets", "Network", "Ensemble")
 
@@ -55,6 +47,11 @@ class Layer:
             raise ValueError(f"weight must be [out, in] and bias [out], got {self.weight.shape} and {self.bias.shape}")
         if self.activation is not None and self.activation.at_zero.shape != self.bias.shape:
             raise ValueError(f"the activation needs leading shape {self.bias.shape}; use .spread(units)")
+
+    @property
+    def functions(self) -> Functions | None:
+        """The distinct functions of the units, None without an activation."""
+        return None if self.activation is None else self.activation.functions
 
     def part(self, pick: slice | int | None) -> Layer:
         """Return this layer for some members, or one; None adds the axis of the members."""
@@ -116,9 +113,46 @@ class Network(_Layers):
         return np.asarray(rows @ last.weight.T + last.bias).reshape(*x.shape[:-1], self.outputs)
 
     @cached_property
+    def tables(self) -> UnitTables:
+        """All hidden units, layer after layer, with intercepts rounded outward."""
+        return UnitTables.of([f.functions for _, f in self.hidden])
+
+    @cached_property
+    def rest(self) -> Network:
+        """The network after the first layer."""
+        return Network(self.layers[1:])
+
+    @cached_property
     def alone(self) -> Ensemble:
         """The ensemble of this one member."""
         return Ensemble(tuple(layer.part(None) for layer in self.layers))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTables:
+    """Units: knots [units, k], slopes [units, k + 1], and both ends of the intercepts; tables[i:j] are some of them."""
+
+    knots: Floats
+    slopes: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, layers: Sequence[Functions]) -> UnitTables:
+        """Take all units and round their exact intercepts outward; units with fewer knots repeat their last."""
+        count = max((f.knots.shape[1] for f in layers), default=1)
+        parts = [_layer_tables(f, count) for f in layers] or [(np.zeros((0, count)), *[np.zeros((0, count + 1))] * 3)]
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def __getitem__(self, units: slice) -> UnitTables:
+        return UnitTables(self.knots[units], self.slopes[units], self.low[units], self.high[units])
+
+
+def _layer_tables(f: Functions, count: int) -> tuple[Floats, ...]:
+    wider = ((0, 0), (0, count - f.knots.shape[1]))
+    ends = np.array([[outward(number) for number in row] for row in f.intercepts])
+    tables = (f.knots, f.slopes, ends[..., 0], ends[..., 1])
+    return tuple(np.pad(table, wider, mode="edge")[f.kinds] for table in tables)
 
 
 class Ensemble(_Layers):
@@ -145,10 +179,28 @@ class Ensemble(_Layers):
         return Ensemble(tuple(layer.part(pick) for layer in self.layers))
 
 
+def affine(weight: Floats, bias: Floats, rows: Floats, member: Ints) -> Floats:
+    """W x + b of rows [n, in], with weight [members, out, in] and bias [members, out] of the member of each row."""
+    return times(weight, rows, member) + of_members(bias, member)
+
+
+def times(weight: Floats, rows: Floats, member: Ints) -> Floats:
+    """W x of rows [n, in], with weight [members, out, in] of the member of each row."""
+    if len(weight) == 1:
+        return np.asarray(rows @ weight[0].T)
+    return np.asarray(np.einsum("noi,ni->no", weight[member], rows))
+
+
+def of_members(array: Floats, member: Ints) -> Floats:
+    """Return array [members, units] for rows of these members, so that it broadcasts with [rows, units]."""
+    return array[0] if len(array) == 1 else array[member]
+
+
 def _last_hidden(nets: Ensemble, rows: Floats, member: Ints) -> Floats:
     """Return the input of the last layer for x = rows [n, in]."""
     for layer, f in nets.hidden:
-        rows = Units.of(f).values(affine(layer.weight, layer.bias, rows, member), member)
+        z = affine(layer.weight, layer.bias, rows, member)
+        rows = evaluate(z, *(of_members(table, member) for table in f.tables))
     return rows
 
 
@@ -156,6 +208,21 @@ def terms(nets: Ensemble, rows: Floats, member: Ints) -> Floats:
     """Return sum |w| |y| + |b| of the last layer: the size of the terms whose sum is f(x), [n, out]."""
     last, hidden = nets.layers[-1], np.abs(_last_hidden(nets, rows, member))
     return affine(np.abs(last.weight), np.abs(last.bias), hidden, member)
+
+
+def exact_outputs(net: Network, x: Floats) -> list[Fraction]:
+    """Return f(x) of the real-number network, exactly, for x [in].
+
+    >>> from plunit.pieces import activation, network
+    >>> exact_outputs(network([([[0.5]], [0.0]), activation.plu(0.25), ([[1.0]], [0.0])]), np.array([6.0]))
+    [Fraction(3, 2)]
+    """
+    values = fractions(x)
+    for layer in net.layers:
+        values = exact_affine(layer.weight, layer.bias, values)
+        if layer.activation is not None:
+            values = layer.activation(np.array(values, dtype=object)).tolist()
+    return values
 
 
 def network(layers: Sequence[LayerLike]) -> Network:
@@ -191,70 +258,19 @@ def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
     for i, part in enumerate(chain):
         units = bias.shape[1]
         if isinstance(part, Activation):
-            found.append(Layer(_filled(weight, bias), bias, part.spread(units, members)))
+            found.append(Layer(_fill(weight, bias), bias, part.spread(units, members)))
             weight, bias = None, np.zeros((members, units))
         elif part[0].shape[2] != units:
             raise ValueError(f"layer {i} takes {part[0].shape[2]} inputs, but {units} come before it")
         else:
             both = part if weight is None else exact_product(part, (weight, bias))
             if both is None:
-                found.append(Layer(_filled(weight, bias), bias, identity().spread(units, members)))
+                found.append(Layer(_fill(weight, bias), bias, identity().spread(units, members)))
             weight, bias = both or part
-    return Ensemble((*found, Layer(_filled(weight, bias), bias)))
+    return Ensemble((*found, Layer(_fill(weight, bias), bias)))
 
 
-def exact_product(after: _Affine, before: _Affine) -> _Affine | None:
-    """Return (W, b) of W2 (W1 x + b1) + b2 = W x + b if float64 holds them exactly, else None."""
-    (outer, shift), (inner, start) = after, before
-    row = np.concatenate([outer, shift[..., None]], axis=-1)
-    column = np.concatenate([start, np.ones((*start.shape[:-1], 1))], axis=-1)[..., None]
-    if not (_is_exact(row, column) and (_only_moves(outer, inner) or _is_exact(outer, inner))):
-        return None
-    return outer @ inner, (row @ column)[..., 0]
-
-
-def _only_moves(left: Floats, right: Floats) -> bool:
-    """Whether a product has single terms w 2^p, none too small or too large: a permutation, a pooling, a scaling."""
-    for moves, axis, other in ((left, -1, right), (right, -2, left)):
-        factors, numbers = np.abs(moves[moves != 0]), np.abs(other[other != 0])
-        least = float(factors.min(initial=1.0)) * float(numbers.min(initial=1.0))
-        most = float(factors.max(initial=1.0)) * float(numbers.max(initial=1.0))
-        # all digits of a number above 2^-960 are above the smallest number
-        fits = least > 2.0**-960 and most < LARGEST
-        if fits and (np.frexp(factors)[0] == 0.5).all() and (np.count_nonzero(moves, axis=axis) <= 1).all():
-            return True
-    return False
-
-
-def _is_exact(left: Floats, right: Floats) -> bool:
-    """Whether no sum in left @ right is rounded; True is certain.
-
-    With all terms multiples of 2^p, their sums are exact in any order if the sum of their sizes is below 2^(p + 53).
-    For one term p is its own; for several it is that of the row of `left` and the column of `right`.
-    """
-    if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        return False
-    corner = left[..., :1, :], right[..., :PROBED]
-    if corner[0].size < left.size and not _is_exact(*corner):
-        return False
-    (used, low), (taken, deep) = ((part != 0, _lowest_bits(part)) for part in (left, right))
-    alone = used.astype(np.float64) @ taken.astype(np.float64) <= 1
-    own = np.where(used, low, 0.0) @ taken + used @ np.where(taken, deep, 0.0)
-    power = np.where(alone, own, low.min(axis=-1)[..., None] + deep.min(axis=-2)[..., None, :])
-    with np.errstate(over="ignore"):
-        sizes = np.ldexp(np.abs(left) @ np.abs(right), -np.clip(power, -1074, 971).astype(np.int64))
-    return bool(((power >= -1074) & (sizes < 2.0**53)).all())
-
-
-def _lowest_bits(numbers: Floats) -> Floats:
-    """Return the largest p for each number such that the number is a multiple of 2^p; infinity for 0."""
-    part, power = np.frexp(numbers)
-    digits = np.ldexp(part, 53).astype(np.int64)
-    lowest = np.frexp((digits & -digits).astype(np.float64))[1] - 1
-    return np.where(digits == 0, np.inf, power - 53.0 + lowest)
-
-
-def _filled(weight: Floats | None, bias: Floats) -> Floats:
+def _fill(weight: Floats | None, bias: Floats) -> Floats:
     return np.broadcast_to(np.eye(bias.shape[1]), (*bias.shape, bias.shape[1])) if weight is None else weight
 
 
@@ -288,34 +304,6 @@ def as_ensemble(nets: Network | Ensemble) -> Ensemble:
         return nets
     check_network(nets)
     return nets.alone
-
-
-def interval(ends: Any, name: str, side: str = "", *, fixed: bool = False) -> tuple[float, float]:
-    """Return (low, high) as floats; ValueError unless they are finite and in order; fixed: they may be equal."""
-    try:
-        low, high = (float(end) for end in ends)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} needs two numbers, low and high, got {ends!r}{side}") from None
-    if not (-np.inf < low <= high < np.inf and (fixed or low < high)):
-        remedy = "; for a fixed input take a small interval around its value" if low == high else ""
-        raise ValueError(f"{name} needs finite low {'<=' if fixed else '<'} high, got [{low}, {high}]{side}{remedy}")
-    return low, high
-
-
-def check_size(net: Network | Ensemble, size: Floats) -> None:
-    """Raise ValueError if inputs, values or slopes for |x| <= size might be too large for a number."""
-    if not (size < LARGEST).all():
-        raise ValueError(
-            f"inputs reach {np.max(size):.1e} on this domain, and must stay below {LARGEST:g}; take a smaller domain"
-        )
-    with np.errstate(over="ignore", invalid="ignore"):
-        bound = np.maximum(size, 1.0)
-        for layer in net.layers:
-            bound = np.einsum("...oi,...i->...o", np.abs(layer.weight), bound) + np.abs(layer.bias)
-            if (f := layer.activation) is not None:
-                bound = np.abs(f.slopes).max(axis=-1) * bound + np.abs(f.at_zero)
-            if not (bound < LARGEST).all():
-                raise ValueError(f"values may reach {bound.max():.1e} on this domain; scale the weights")
 
 
 def _one_member(i: int, layer: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -20,8 +20,6 @@ import numpy as np
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact.layer import Units
-from plunit.pieces.functions import Functions
 from plunit.pieces.networks import Layer, Network, check_network
 
 _Affine = tuple[Floats, Floats]
@@ -52,7 +50,7 @@ def rescaled(
     parts[0] = weight, parts[0][1] - weight @ down
     weight, bias = parts[-1]
     parts[-1] = weight * height[:, None], bias * height + up
-    rounded = ((_rounded(weight, "weight"), _rounded(bias, "bias")) for weight, bias in parts)
+    rounded = ((_round(weight, "weight"), _round(bias, "bias")) for weight, bias in parts)
     return Network(tuple(Layer(*part, layer.activation) for part, layer in zip(rounded, net.layers, strict=True)))
 
 
@@ -70,7 +68,7 @@ def _exact(array: Floats) -> Any:
     return np.vectorize(Fraction, otypes=[object])(array)
 
 
-def _rounded(array: Any, name: str) -> Floats:
+def _round(array: Any, name: str) -> Floats:
     try:
         return np.asarray(array.astype(np.float64))
     except OverflowError:
@@ -101,7 +99,7 @@ def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count
     depth = max(len(net.layers) for net in nets)
     layers: list[Layer] = []
     places = [list(each) for each in inputs]
-    for level in zip(*(_lengthened(net, depth) for net in nets), strict=True):
+    for level in zip(*(_lengthen(net, depth) for net in nets), strict=True):
         weight, bias = np.zeros((0, count)), np.zeros(0)
         for layer, place in zip(level, places, strict=True):
             rows = np.zeros((len(layer.bias), count))
@@ -142,6 +140,7 @@ def merged(net: Network) -> Network:
 def without_clip(net: Network, box: Floats) -> Network:
     """Return the same function on a box [in, 2], without its first layer if that is x -> x there.
 
+    >>> from plunit.pieces import network
     >>> net = network([(np.eye(1), [0.0]), activation.hardtanh(), ([[2.0]], [0.0])])
     >>> without_clip(net, np.array([[-1.0, 0.5]])), without_clip(net, np.array([[-1.0, 1.5]]))
     (Network(1 - 1), Network(1 - 1 - 1))
@@ -149,15 +148,15 @@ def without_clip(net: Network, box: Floats) -> Network:
     first = net.layers[0]
     if first.activation is None or first.bias.any() or not np.array_equal(first.weight, np.eye(net.inputs)):
         return net
-    f = Functions.of(first.activation)
+    f = first.activation.functions
     knots, (low, high) = f.knots[f.kinds], box.T[..., None]
     last = (knots < high).sum(axis=1, keepdims=True)
     on, pieces = np.minimum((knots <= low).sum(axis=1, keepdims=True), last), np.arange(knots.shape[1] + 1)
     same = ((f.slopes == 1) & (f.intercepts == 0))[f.kinds]
-    return Network(net.layers[1:]) if same[(on <= pieces) & (pieces <= last)].all() else net
+    return net.rest if same[(on <= pieces) & (pieces <= last)].all() else net
 
 
-def _lengthened(net: Network, depth: int) -> tuple[Layer, ...]:
+def _lengthen(net: Network, depth: int) -> tuple[Layer, ...]:
     """Return the layers of the same function with identities at its end, `depth` of them in all."""
     more = depth - len(net.layers)
     if not more:
@@ -231,8 +230,7 @@ def _terms(f: Activation, unit: int) -> tuple[float, list[tuple[float, float, fl
     slopes = f.slopes[unit][[0, *behind]]
     near = np.flatnonzero(np.abs(knots) <= FAR)
     start = float(knots[near[0]]) if len(near) else 0.0
-    one = Units.of(f.part(slice(unit, unit + 1)))
-    constant = float(one.values(np.array([[start]]), np.zeros(1, dtype=np.int64))[0, 0])
+    constant = float(f.part(unit)(start))
     left, right = np.sum(knots < start), np.sum(knots <= start)
     terms = [(-slopes[left], -1.0, -start), (slopes[right], 1.0, start)]
     for knot, bend in zip(knots, np.diff(slopes), strict=True):

@@ -1,28 +1,53 @@
-"""|computed f(x) - exact f(x)| <= bound for all x in a box: the rounding errors of a network, bounded beforehand.
+"""What rounding to float64 does to a number, and sums and products without it.
 
-Let u be the unit roundoff (2^-24 for float, 2^-53 for double) and gamma_k = k u / (1 - k u). Layer by layer, with h the
-exact values, E their error and m = max |h| + E over the box:
-
-    z = W h + b      E_z = |W| E + gamma_{n + 5} (|W| m + |b|)          n inputs, sums in any order, fused or not
-    y = f(z)         E_y = L E_z + gamma_7 (|slope| |z| + |intercept|) + 2 u |jump of slope| |knot|
-
-where L is the largest slope that z +- E_z can meet. The bound includes the rounding of tables, and underflow. Ranges of
-h and z come from interval arithmetic. gamma_k is that of Higham (2002; docs/glossary.md).
+u = 2^-53 is the unit roundoff. gamma_k = k u / (1 - k u) bounds the relative error of k roundings (Higham, 2002;
+docs/glossary.md).
 """
 
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, Context
-from typing import Any
+from fractions import Fraction
+from operator import mul
 
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.functions import Functions
-from plunit.pieces.networks import Network
 
 EPS = float(np.finfo(np.float64).eps)
-_DOUBLE = np.finfo(np.float64)
+TINY = float(np.finfo(np.float64).tiny)
+UNIT = EPS / 2
+FLOOR = 1e-300
+"""Stands for whatever underflow can take from a product."""
+
+LARGEST = 1e300
+"""Inputs and values of a question stay below this, so that sums of a few do not overflow."""
+
+PROBED = 256
+"""The number of columns of a product that are tried first: where the product is not exact, they nearly always tell."""
+
+_Affine = tuple[Floats, Floats]
+"""weight [..., out, in] and bias [..., out]."""
+
+
+def gamma(count: int, unit: float = UNIT) -> float:
+    """Return k u / (1 - k u), the relative error of k roundings."""
+    return count * unit / (1 - count * unit)
+
+
+def roundings(count: int) -> float:
+    """Return 1.01 k u, which is above gamma_k for every k that occurs; the compiled programs compute the same."""
+    return 1.01 * UNIT * count
+
+
+def outward(number: Fraction) -> tuple[float, float]:
+    """Return the floats around an exact number."""
+    try:
+        near = float(number)
+    except OverflowError:
+        raise ValueError("a number of the network is beyond 1.8e308; scale its weights, knots or slopes") from None
+    low = near if Fraction(near) <= number else float(np.nextafter(near, -np.inf))
+    return low, near if Fraction(near) >= number else float(np.nextafter(near, np.inf))
 
 
 def rounded_up(bound: float) -> float:
@@ -34,82 +59,79 @@ def rounded_up(bound: float) -> float:
     return float(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(float(bound)))
 
 
-def check_knots(knots: Floats, dtype: np.dtype[Any]) -> None:
-    """Raise ValueError if two knots [..., k] become one number in this type: the step between them would be lost."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        lost = (np.diff(knots) > 0) & (np.diff(knots.astype(dtype)) == 0)
-    if lost.any():
-        raise ValueError(
-            f"two knots near {knots[..., :-1][lost][0]} are one number in {dtype}; write the file in double precision"
+def exact_product(after: _Affine, before: _Affine) -> _Affine | None:
+    """Return (W, b) of W2 (W1 x + b1) + b2 = W x + b if float64 holds them exactly, else None."""
+    (outer, shift), (inner, start) = after, before
+    row = np.concatenate([outer, shift[..., None]], axis=-1)
+    column = np.concatenate([start, np.ones((*start.shape[:-1], 1))], axis=-1)[..., None]
+    if not (_is_exact(row, column) and (_only_moves(outer, inner) or _is_exact(outer, inner))):
+        return None
+    return outer @ inner, (row @ column)[..., 0]
+
+
+def _only_moves(left: Floats, right: Floats) -> bool:
+    """Whether a product has single terms w 2^p, none too small or too large: a permutation, a pooling, a scaling."""
+    for moves, axis, other in ((left, -1, right), (right, -2, left)):
+        factors, numbers = np.abs(moves[moves != 0]), np.abs(other[other != 0])
+        least = float(factors.min(initial=1.0)) * float(numbers.min(initial=1.0))
+        most = float(factors.max(initial=1.0)) * float(numbers.max(initial=1.0))
+        # all digits of a number above 2^-960 are above the smallest number
+        fits = least > 2.0**-960 and most < LARGEST
+        if fits and (np.frexp(factors)[0] == 0.5).all() and (np.count_nonzero(moves, axis=axis) <= 1).all():
+            return True
+    return False
+
+
+def _is_exact(left: Floats, right: Floats) -> bool:
+    """Whether no sum in left @ right is rounded; True is certain.
+
+    With all terms multiples of 2^p, their sums are exact in any order if the sum of their sizes is below 2^(p + 53).
+    For one term p is its own; for several it is that of the row of `left` and the column of `right`.
+    """
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return False
+    corner = left[..., :1, :], right[..., :PROBED]
+    if corner[0].size < left.size and not _is_exact(*corner):
+        return False
+    (used, low), (taken, deep) = ((part != 0, _lowest_bits(part)) for part in (left, right))
+    alone = used.astype(np.float64) @ taken.astype(np.float64) <= 1
+    own = np.where(used, low, 0.0) @ taken + used @ np.where(taken, deep, 0.0)
+    power = np.where(alone, own, low.min(axis=-1)[..., None] + deep.min(axis=-2)[..., None, :])
+    with np.errstate(over="ignore"):
+        sizes = np.ldexp(np.abs(left) @ np.abs(right), -np.clip(power, -1074, 971).astype(np.int64))
+    return bool(((power >= -1074) & (sizes < 2.0**53)).all())
+
+
+def _lowest_bits(numbers: Floats) -> Floats:
+    """Return the largest p for each number such that the number is a multiple of 2^p; infinity for 0."""
+    part, power = np.frexp(numbers)
+    digits = np.ldexp(part, 53).astype(np.int64)
+    lowest = np.frexp((digits & -digits).astype(np.float64))[1] - 1
+    return np.where(digits == 0, np.inf, power - 53.0 + lowest)
+
+
+def fractions(x: Floats) -> list[Fraction]:
+    """Return the numbers x [n], exactly."""
+    return [Fraction(number) for number in x.tolist()]
+
+
+def exact_affine(weight: Floats, bias: Floats, values: list[Fraction]) -> list[Fraction]:
+    """Return weight @ values + bias, exactly; the values are fractions of powers of 2.
+
+    Products and sums are those of integers, over one power of 2 for the weights and one for the values.
+    """
+    used = [i for i, value in enumerate(values) if value]
+    digits = max((values[i].denominator.bit_length() for i in used), default=1)
+    whole = [values[i].numerator << (digits - values[i].denominator.bit_length()) for i in used]
+    mantissas, exponents = np.frexp(weight[:, used])
+    exponents = np.where(mantissas == 0, exponents.max(initial=0), exponents)
+    least = int(exponents.min(initial=0))
+    integers = (mantissas * 2.0**53).astype(np.int64)  # exact: a mantissa has 53 bits
+    unit = Fraction(2) ** (least - 53 - (digits - 1))
+    found = []
+    for row, shifts, constant in zip(integers, exponents - least, bias.tolist(), strict=True):
+        terms = (
+            row.tolist() if not shifts.any() else [n << s for n, s in zip(row.tolist(), shifts.tolist(), strict=True)]
         )
-
-
-def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:
-    """Return a bound on the rounding error of each output in `dtype`, for x of that type in the box [in, 2]."""
-    info = np.finfo(np.float32 if dtype == "float" else np.float64)
-    low, high, error = box[:, 0], box[:, 1], np.zeros(len(box))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for layer in net.layers:
-            low, high, error = _affine(layer.weight, layer.bias, low, high, error, info)
-            if layer.activation is not None:
-                low, high, error = _activation(Functions.of(layer.activation), low, high, error, info)
-    # the bound is itself a sum of positive numbers in double precision
-    return np.asarray(error * (1 + 1e-6))
-
-
-def _check_size(terms: Floats, info: np.finfo) -> None:
-    if not (terms < float(info.max) / 4).all():
-        raise ValueError(
-            f"values may reach {terms.max():.1e} in this box, too large for {info.dtype}; take a smaller box, or scale "
-            "the weights"
-        )
-
-
-def gamma(count: int, info: np.finfo = _DOUBLE) -> float:
-    """Return k u / (1 - k u), the relative error of k roundings."""
-    unit = float(info.eps) / 2
-    return count * unit / (1 - count * unit)
-
-
-def _affine(
-    weight: Floats,
-    bias: Floats,
-    low: Floats,
-    high: Floats,
-    error: Floats,
-    info: np.finfo,
-) -> tuple[Floats, Floats, Floats]:
-    """Return the range of z = W h + b and the error of its computed value."""
-    size, count = np.maximum(np.abs(low), np.abs(high)) + error, len(low)
-    terms = np.abs(weight) @ size + np.abs(bias)
-    _check_size(terms, info)
-    lost = 2 * float(info.smallest_subnormal) * (size.sum() + count + 1)
-    found = np.abs(weight) @ error + gamma(count + 5, info) * terms + lost
-    middle, radius = weight @ ((low + high) / 2) + bias, np.abs(weight) @ ((high - low) / 2)
-    radius = radius + (count + 8) * EPS * terms + lost
-    return middle - radius, middle + radius, found
-
-
-def _activation(
-    f: Functions,
-    low: Floats,
-    high: Floats,
-    error: Floats,
-    info: np.finfo,
-) -> tuple[Floats, Floats, Floats]:
-    """Return the range of y = f(z) and the error of its computed value."""
-    knots, slopes, intercepts = f.of_units()
-    unit, lost = float(info.eps) / 2, 4 * float(info.smallest_subnormal)
-    size = np.maximum(np.abs(low), np.abs(high)) + error
-    met = f.met(low - error, high + error, 4 * unit * np.abs(knots) + lost)
-    steep = np.abs(slopes).max(axis=1, where=met, initial=0.0)
-    parts = np.abs(slopes) * size[:, None] + np.abs(intercepts)
-    parts = np.where(met, parts, 0.0)
-    _check_size(parts, info)
-    jumps = np.abs(np.diff(slopes)) * np.abs(knots)
-    fresh = gamma(7, info) * parts.max(axis=1) + lost * (1 + size + np.abs(slopes).max(axis=1))
-    near = met[:, 1:] & met[:, :-1]
-    fresh += 2 * unit * jumps.sum(axis=1, where=near)
-    values = f(f.turns(low, high))
-    margin = 8 * EPS * parts.max(axis=1)
-    return values.min(axis=0) - margin, values.max(axis=0) + margin, steep * error + fresh
+        found.append(sum(map(mul, terms, whole)) * unit + Fraction(constant))
+    return found

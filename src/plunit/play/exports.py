@@ -14,9 +14,9 @@ from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import MLP, exact, in_units
 from plunit.ensemble.nonlinearities import module_of
 from plunit.pieces import Network as Exact
+from plunit.pieces.boxes import box_array
 from plunit.pieces.formats import csv_json, onnx_writing
 from plunit.pieces.formats.c_header import network_header
-from plunit.pieces.limits import box_array
 from plunit.play.frames import Reply
 from plunit.play.live_training import Snapshot
 from plunit.play.targets import LearningTask, Settings

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from plunit.pieces import activation, network
-from plunit.pieces.exact.crossing import Points, cuts, joined
-from plunit.pieces.exact.layer import Units, affine_with_error
+from plunit.pieces.exact.crossing import Points, cuts, join_points
+from plunit.pieces.exact.tolerance import Units, affine_with_error
 
 
 def random_points(units, f, n, seed):
@@ -26,11 +26,11 @@ def test_no_line_is_crossed_between_neighbours(f, units):
     layer, points = random_points(units, f, 40, units)
     tail, head = np.arange(20), np.arange(20, 40)
     parts, segment = cuts(layer, points, tail, head, print)
-    new = joined(*parts)
+    new = join_points(*parts)
     assert (np.diff(segment) >= 0).all()
     for i in range(20):
         inner = new.take(np.flatnonzero(segment == i))
-        chain = joined(points.take(tail[[i]]), inner, points.take(head[[i]]))
+        chain = join_points(points.take(tail[[i]]), inner, points.take(head[[i]]))
         above, below = chain.sides
         assert not (above[:, 1:] & below[:, :-1] | below[:, 1:] & above[:, :-1]).any()
         along = (chain.place - chain.place[0]) @ (chain.place[-1] - chain.place[0])
@@ -41,7 +41,7 @@ def test_no_line_is_crossed_between_neighbours(f, units):
 def test_a_new_point_is_exactly_on_its_line():
     layer, points = random_points(1, activation.relu(), 400, 6)
     parts, _ = cuts(layer, points, np.arange(200), np.arange(200, 400), print)
-    new = joined(*parts)
+    new = join_points(*parts)
     assert len(new) > 10
     assert not new.sides.any()
     assert not new.state.any()
@@ -81,4 +81,4 @@ def test_a_cut_on_a_knot_is_off_the_other_knots_of_the_unit():
     state = np.array([[[-1e14], [0.1]], [[2e14], [0.1]]])
     points = Points.at(units, np.array([[0.0], [3.0]]), state, np.zeros(2, dtype=np.int64))
     parts, _ = cuts(units, points, np.array([0]), np.array([1]), print)
-    assert joined(*parts).state[:, 0, 0].tolist() == [-1.0, 1.0]
+    assert join_points(*parts).state[:, 0, 0].tolist() == [-1.0, 1.0]

@@ -46,7 +46,7 @@ def test_halves_are_rounded_up(bits, number):
 def test_inputs_are_rounded_half_up(x):
     fixed = quantize(network([([[1.0]], [0.0])]), [(-2, 2)])
     assert fixed.fraction.tolist() == [13]
-    assert fixed.rounded([x]).tolist() == [floor(Fraction(x) * 2**13 + HALF)]
+    assert fixed.to_integers([x]).tolist() == [floor(Fraction(x) * 2**13 + HALF)]
 
 
 @pytest.mark.parametrize(("x", "same"), [(7.0, 2.0), (-np.inf, -2.0), (np.inf, 2.0), (np.nan, -2.0)])

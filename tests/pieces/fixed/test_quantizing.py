@@ -18,7 +18,7 @@ def sums(fixed, q):
 
 def points(fixed):
     x = np.random.default_rng(0).uniform(fixed.box[:, 0], fixed.box[:, 1], (20_000, len(fixed.box)))
-    return fixed.rounded(np.concatenate([x, corners(fixed.box)]))
+    return fixed.to_integers(np.concatenate([x, corners(fixed.box)]))
 
 
 @pytest.mark.parametrize("bits", [16, 8])

@@ -223,9 +223,9 @@ def test_the_header_states_formats_and_bound(name, tmp_path):
     for at, moved in made:
         for i in range(fixed.net.inputs) if at == "i" else [int(at)]:
             q = np.rint(eval(moved.replace(f"x[{at}]", "given").replace("^", ".0**"), {"given": x[:, i]}))
-            np.testing.assert_array_equal(q, fixed.rounded(x)[:, i])
+            np.testing.assert_array_equal(q, fixed.to_integers(x)[:, i])
     unit = float(eval(re.search(r"^   y\[\w\] = r\[\w\] \* (2\^-?\d+)", text, re.M)[1].replace("^", ".0**")))
-    np.testing.assert_array_equal(unit * fixed.integers(fixed.rounded(x)), fixed(x))
+    np.testing.assert_array_equal(unit * fixed.integers(fixed.to_integers(x)), fixed(x))
     assert error_bound(fixed)[0] <= stated(tmp_path / "f.h")[0] <= 1.01 * error_bound(fixed)[0]
 
 

@@ -10,11 +10,11 @@ import rational_networks
 from random_networks import dense_network, random_network, scaled_network
 
 from plunit.pieces import activation, network
+from plunit.pieces.networks import exact_outputs
 from plunit.pieces.proofs import bounding, linear
-from plunit.pieces.proofs.bounding import Nodes, Query, bound
-from plunit.pieces.proofs.domain import Comparison, Domain, exact_outputs
+from plunit.pieces.proofs.bounding import Nodes, Query, bound_nodes
+from plunit.pieces.proofs.domain import Comparison, Domain
 from plunit.pieces.proofs.properties import Condition
-from plunit.pieces.proofs.relaxation import Tables
 from plunit.programs.libraries import choose_engine
 
 SHAPES = [
@@ -54,7 +54,7 @@ def test_the_compiled_program_does_what_numpy_does(seed, goals, gradient, native
     nodes.floors[:] = -np.inf if gradient else -1.0
     for _ in range(5):
         other = copied(nodes)
-        one, two = bound(query, nodes, native), bound(query, other, "numpy")
+        one, two = bound_nodes(query, nodes, native), bound_nodes(query, other, "numpy")
         first, second = (np.where(part.bounds < 0, -np.inf, part.bounds) for part in (nodes, other))
         np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-11)
         alive = first[:, 0] > -np.inf
@@ -63,7 +63,7 @@ def test_the_compiled_program_does_what_numpy_does(seed, goals, gradient, native
         same = (one.branch[alive] == two.branch[alive]).all(axis=1)
         assert (~same).sum() <= 1  # scores may tie
         left = alive & (one.branch[:, 0] >= 0)
-        nodes = nodes[left].halves(one.branch[left], query.tables.knots)
+        nodes = nodes[left].halves(one.branch[left], query.net.tables.knots)
         if not len(nodes):
             break
 
@@ -75,7 +75,7 @@ def test_a_root_is_not_bounded_too_low(seed, engine, native):
     query = Query.of(net, Domain.of(net, box), [np.array([[1.0]])])
     nodes = Nodes.roots(query, query.domain.box[None])
     floor = nodes.floors[0, 0] = -1e3
-    bound(query, nodes, engine)
+    bound_nodes(query, nodes, engine)
     (_, high), *_ = rational_networks.extremes(net, box)
     assert Fraction(float(nodes.bounds[0, 0])) + Fraction(floor) >= high
 
@@ -92,13 +92,13 @@ def test_a_bound_without_gaps_is_rounded_up(seed, engine, native):
     ((_, high),) = rational_networks.extremes(net, box)
     nodes = Nodes.roots(query, query.domain.box[None])
     nodes.floors[:] = floor = float(high) - 1e-6
-    bound(query, nodes, engine)
+    bound_nodes(query, nodes, engine)
     excess = Fraction(float(nodes.bounds[0, 0])) + Fraction(floor) - high
     assert 0 <= excess <= Fraction(1e-9)
     narrow = Nodes.roots(query, np.array([[[high_end, high_end] for _, high_end in box]]))
     corner = exact_outputs(net, np.array([high_end for _, high_end in box]))[0]
     narrow.floors[:] = floor = float(corner) - 1e-9
-    bound(query, narrow, engine)
+    bound_nodes(query, narrow, engine)
     assert 0 <= Fraction(float(narrow.bounds[0, 0])) + Fraction(floor) - corner <= Fraction(1e-9)
 
 
@@ -111,7 +111,7 @@ def test_terms_that_cancel_count_by_their_size(one, order, engine, native):
     net = network([([[1.0]] * 3, np.zeros(3)), activation.relu(), ([last], [0.0])])
     query = Query.of(net, Domain.of(net, [(0.5, 1)]), [np.array([[one]])])
     nodes = Nodes.roots(query, query.domain.box[None])
-    bound(query, nodes, engine)
+    bound_nodes(query, nodes, engine)
     assert 1 <= nodes.bounds[0, 0] <= 1e4
 
 
@@ -125,7 +125,7 @@ def test_units_on_a_piece_between_adjacent_knots_stay_there(engine, native):
     )
     nodes = Nodes.roots(query, query.domain.box[None]).with_splits(2)
     nodes.split_unit[:], nodes.split_low[:], nodes.split_high[:] = 0, [1.0, -np.inf], [np.inf, 1.0 + eps]
-    bound(query, nodes, engine)
+    bound_nodes(query, nodes, engine)
     assert nodes.bounds[0, 0] >= 1 + eps / 2 - 1
     assert nodes.box[0, 0, 1] >= 1 + eps
     np.testing.assert_array_equal(nodes.ranges[0, 0], [1.0, 1.0 + eps])
@@ -137,7 +137,7 @@ def test_overflow_proves_nothing(engine, native):
     net = network([([[1.0], [1.0]], [0.0, 0.5]), activation.relu(), ([[1e200, -1e200]], [0.0])])
     query = Query.of(net, Domain.of(net, [(-1, 1)]), [np.array([[1e200]])])
     nodes = Nodes.roots(query, query.domain.box[None])
-    bound(query, nodes, engine)
+    bound_nodes(query, nodes, engine)
     assert nodes.bounds[0, 0] == np.inf
 
 
@@ -146,15 +146,15 @@ def test_an_input_that_cannot_be_halved_is_no_branch(engine, native):
     net = network([([[1.0], [3.0]], [-1.0, -3.0]), activation.absolute(), ([[1.0, -0.3]], [0.0])])
     query = Query.of(net, Domain.of(net, [(1 - 2.0**-53, 1 + 2.0**-52)]), [np.ones((1, 1))])
     nodes = Nodes.roots(query, np.array([[[1.0, 1 + 2.0**-52]]]))
-    assert bound(query, nodes, engine).branch[0, 0] != 0
+    assert bound_nodes(query, nodes, engine).branch[0, 0] != 0
 
 
 def test_halves_cover_their_node():
     query = asked(1, 2)
     nodes = Nodes.roots(query, np.array([[[-1.0, 3.0], [0.0, 1.0]]] * 2))
-    both = nodes.halves(np.array([[0, -1], [2 + 3, 0]]), query.tables.knots)
+    both = nodes.halves(np.array([[0, -1], [2 + 3, 0]]), query.net.tables.knots)
     np.testing.assert_array_equal(both.box[:2, 0], [[-1, 1], [1, 3]])
-    knot = query.tables.knots[3, 0]
+    knot = query.net.tables.knots[3, 0]
     np.testing.assert_array_equal(both.split_unit[2:, 0], [3, 3])
     np.testing.assert_array_equal(both.split_low[2:, 0], [-np.inf, knot])
     np.testing.assert_array_equal(both.split_high[2:, 0], [knot, np.inf])
@@ -163,7 +163,7 @@ def test_halves_cover_their_node():
 def test_tables_hold_the_exact_intercepts():
     f = activation.piecewise([-0.1, 0.2, 0.2, 0.7], [0.1, 0.3, 5.0, 0.7, 1 / 3], 0.1)
     net = network([([[1.0], [2.0]], [0.0, 1.0]), f, (np.ones((1, 2)), [0.0]), activation.relu(), ([[1.0]], [0.0])])
-    tables = Tables.of(net)
+    tables = net.tables
     assert tables.knots.shape == (3, 4)
     unit = rational_networks.rational(net)[0][2][0]
     for piece, z in [(0, Fraction(-1)), (1, Fraction(0)), (3, Fraction(1, 2)), (4, Fraction(2))]:
@@ -189,12 +189,12 @@ def test_a_simplex_that_lies_makes_no_bound_wrong(seed, monkeypatch):
     nodes.floors[:] = -1e3
     (_, high), *_ = rational_networks.extremes(net, box, ([[1.0, 1.0], [-1.0, 0.5]], [1.0, 2.0]))
     for _ in range(4):
-        answer = bound(query, nodes, "numpy")
+        answer = bound_nodes(query, nodes, "numpy")
         assert Fraction(float(nodes.bounds.max())) - 1000 >= high
         inner = answer.branch[:, 0] >= 0
         if not inner.all():
             break
-        nodes = nodes.halves(answer.branch, query.tables.knots)
+        nodes = nodes.halves(answer.branch, query.net.tables.knots)
 
 
 @pytest.mark.parametrize("gradient", [False, True], ids=["values", "gradients"])
@@ -204,7 +204,7 @@ def test_time_that_is_over_ends_the_work_on_a_node(gradient, native):
     query = Query.of(net, Domain.of(net, [(-1, 1)] * 784), [np.ones((1, 1))], gradient=gradient)
     nodes, _ = Nodes.roots(query, query.domain.box[None]), query.task
     start = time.process_time()
-    assert bound(query, nodes, native, 0.05) is None
+    assert bound_nodes(query, nodes, native, 0.05) is None
     assert time.process_time() - start < 0.25
 
 
@@ -213,9 +213,9 @@ def test_a_round_without_time_has_no_answer(engine, native):
     net = dense_network(0, 20, 64, 64, 1, f=activation.relu())
     query = Query.of(net, Domain.of(net, [(-1, 1)] * 20), [np.ones((1, 1))])
     nodes = Nodes.roots(query, np.tile([-1.0, 1.0], (64, 20, 1)))
-    assert bound(query, nodes, engine, 0.0) is None
+    assert bound_nodes(query, nodes, engine, 0.0) is None
     assert nodes.bounds[-1] == np.inf
-    assert bound(query, nodes[:2], engine) is not None
+    assert bound_nodes(query, nodes[:2], engine) is not None
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -19,7 +19,6 @@ from plunit.pieces import (
     Undecided,
     activation,
     bounds,
-    counterexample,
     distance,
     holds,
     is_monotone,
@@ -63,7 +62,6 @@ LARGE = [(-0.1, 0.1)] * 784
 CUTS = np.random.default_rng(2).normal(size=(50, 784)), np.zeros(50)
 QUESTIONS = {
     "holds": lambda net, limit: holds(net, Property.always(LARGE, np.eye(10)[:1], [0.0]), time_limit=limit),
-    "counterexample": lambda net, limit: counterexample(net, LARGE, (0, 1), time_limit=limit),
     "distance": lambda net, limit: distance(net, halved(net), LARGE, time_limit=limit),
     "bounds": lambda net, limit: bounds(net, LARGE, time_limit=limit),
     "maximum": lambda net, limit: maximum(net, LARGE, constraints=CUTS, time_limit=limit),

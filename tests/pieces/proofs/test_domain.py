@@ -8,7 +8,8 @@ from random_networks import random_network, scaled_network
 from rational_networks import forward, rational
 
 from plunit.pieces import activation, network
-from plunit.pieces.proofs.domain import at_most, exact_outputs
+from plunit.pieces.networks import exact_outputs
+from plunit.pieces.proofs.domain import at_most
 
 
 def fractions(x):

@@ -8,8 +8,8 @@ import rational_networks
 from random_networks import dense_network, random_network
 
 from plunit.pieces import activation, maximum, network
+from plunit.pieces.networks import exact_outputs
 from plunit.pieces.proofs import holding, linear
-from plunit.pieces.proofs.domain import exact_outputs
 from plunit.pieces.proofs.holding import holds
 from plunit.pieces.proofs.properties import Case, Condition, Property
 
@@ -194,3 +194,13 @@ def test_a_condition_without_rows_is_met_in_each_case_alone(boxes, limits, statu
     found = holds(net, property)
     assert found.status == status
     assert found.x is None or property.contains(found.x, found.y)
+
+
+@pytest.mark.parametrize(("shift", "status"), [(1e-9, "refuted"), (-1e-9, "proved"), (0.0, "undecided")])
+def test_one_output_exceeds_another(shift, status):
+    """f_0 - f_1 = shift - |x| / 3, by sums that round."""
+    net = network([([[1.0]], [0.0]), activation.absolute(), ([[0.1], [0.1 + 1 / 3]], [shift, 0.0])])
+    found = holds(net, Property.always([(-1, 1)], [[1.0, -1.0]], [0.0]))
+    assert found.status == status
+    if found.x is not None:
+        assert found.y[0] > found.y[1]

@@ -28,7 +28,7 @@ def program(seed, inputs=None, cuts=None):
 def region(box, rows, limits):
     found = Region(np.array(box, dtype=float))
     for row, limit in zip(np.asarray(rows, dtype=float), limits, strict=True):
-        found.cut(row, float(limit))
+        found.add_cut(row, float(limit))
     return found
 
 
@@ -70,10 +70,10 @@ def test_a_cut_narrows_the_box_and_empties_it():
     assert found.high == pytest.approx([0.5, 0.5])
     assert (found.high >= 0.5).all()
     assert (found.low == 0).all()
-    found.cut(np.array([-1.0, -1.0]), -0.75)
+    found.add_cut(np.array([-1.0, -1.0]), -0.75)
     assert found.maximise(np.ones(2), 0.0)[0] == NEVER
     assert not found.empty
-    found.cut(np.array([-1.0, -1.0]), -1.25)
+    found.add_cut(np.array([-1.0, -1.0]), -1.25)
     assert found.empty
     assert found.maximise(np.ones(2), 0.0)[0] == NEVER
 

@@ -6,7 +6,6 @@ from random_networks import dense_network
 
 from plunit.pieces import (
     activation,
-    counterexample,
     curve,
     distance,
     is_monotone,
@@ -63,8 +62,6 @@ LARGE = network([([[1e200]], [0.0]), activation.relu(), ([[1e200]], [0.0])])
         ),
         (lambda: lipschitz(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "take a smaller domain"),
         (lambda: polygons(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "take a smaller domain"),
-        (lambda: counterexample(NET, BOX, (0,)), ValueError, r"a pair of outputs \(i, j\)"),
-        (lambda: counterexample(NET, BOX, (0, 5)), ValueError, "condition must be one of the outputs 0 to 1, got 5"),
         (lambda: distance(LINE, LINE, [(-1, 1)]), TypeError, "domain of their own"),
         (lambda: distance(NET, NET), TypeError, "without a box"),
         (lambda: distance(NET, dense_network(0, 3, 4, 1), BOX), ValueError, "3 -> 2 and 3 -> 1"),

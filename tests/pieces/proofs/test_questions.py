@@ -11,10 +11,8 @@ from random_networks import dense_network
 from plunit.pieces import (
     Layer,
     Network,
-    Undecided,
     activation,
     bounds,
-    counterexample,
     curve,
     distance,
     lipschitz,
@@ -23,7 +21,7 @@ from plunit.pieces import (
     network,
     polygons,
 )
-from plunit.pieces.activation import Activation
+from plunit.pieces.activation import Activation, Functions
 from plunit.pieces.proofs import branching
 from plunit.pieces.proofs.domain import Domain
 
@@ -203,31 +201,6 @@ def test_distance_is_the_largest_difference():
     assert distance(one, one, box).value == pytest.approx(0.0, abs=1e-9)
 
 
-def pair(shift):
-    """Two outputs with f_0 - f_1 = shift - |x| / 3, by sums that round."""
-    return network([([[1.0]], [0.0]), activation.absolute(), ([[0.1], [0.1 + 1 / 3]], [shift, 0.0])])
-
-
-def test_a_counterexample_is_one_or_there_is_none():
-    net = random_net(4, 4, 5, outputs=2)
-    found = counterexample(net, [(-2, 2)] * 4, (0, 1))
-    values = net(found.x)
-    assert values[0] > values[1]
-    assert found.value == pytest.approx(values[0] - values[1])
-    assert counterexample(pair(1e-9), [(-1, 1)], (0, 1)).value == pytest.approx(1e-9)
-    assert counterexample(pair(-1e-9), [(-1, 1)], (0, 1)) is None
-    with pytest.raises(Undecided) as caught:
-        counterexample(pair(0.0), [(-1, 1)], (0, 1))
-    assert caught.value.best.value <= 0 < caught.value.best.bound
-
-
-def test_a_counterexample_keeps_to_its_constraints():
-    """X <= 0.5 in a box of 1e9: 1.2 is too far, though only by 1e-9 of the box."""
-    net = network([([[1.0], [0.0]], [0.0, 0.5])])
-    with pytest.raises(Undecided):
-        counterexample(net, [(-1e9, 1.2)], (0, 1), constraints=([[1.0]], [0.5]))
-
-
 def test_the_maximum_lies_between_two_numbers_of_double_precision():
     net = network([([[3.0]], [-1.0]), activation.absolute(), ([[-1.0]], [1.0])])
     found = maximum(net, [(0, 1)])
@@ -261,3 +234,16 @@ def test_fixed_inputs_and_no_hidden_layer():
     net = network([([[1.0, 2.0]], [0.5])])
     assert maximum(net, [(0.1, 0.1), (-1, 0.2)]).value == pytest.approx(1.0)
     assert minimum(net, [(0.1, 0.1), (0.2, 0.2)]).value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("clipped", [False, True])
+def test_a_network_makes_the_tables_of_its_units_once(monkeypatch, clipped):
+    """For three outputs, from above and from below, with and without a clip that the box makes superfluous."""
+    made, of = [], Functions.of
+    monkeypatch.setattr(Functions, "of", lambda f: made.append(f) or of(f))
+    net = random_net(3, 4, 5, outputs=3)
+    layers = [part for layer, f in net.hidden for part in ((layer.weight, layer.bias), f)]
+    clip = [(np.eye(net.inputs), np.zeros(net.inputs)), activation.hardtanh()] if clipped else []
+    net = network([*clip, *layers, (net.layers[-1].weight, net.layers[-1].bias)])
+    bounds(net, [(-0.5, 0.5)] * net.inputs)
+    assert len(made) == len(net.hidden)

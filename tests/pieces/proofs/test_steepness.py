@@ -9,7 +9,7 @@ import pytest
 from random_networks import dense_network
 
 from plunit.pieces import Undecided, activation, curve, is_monotone, lipschitz, network, polygons
-from plunit.pieces.proofs.domain import exact_outputs
+from plunit.pieces.networks import exact_outputs
 
 DUAL = {1: np.inf, 2: 2, np.inf: 1}
 

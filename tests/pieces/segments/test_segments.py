@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plunit.pieces import fit_segments
-from plunit.pieces.segments.search import best_knots, refined
+from plunit.pieces.segments.search import best_knots, refine
 from plunit.pieces.segments.sums import Sums
 
 
@@ -85,7 +85,7 @@ def test_a_search_leads_away_from_a_bad_start(pieces):
     order = np.argsort(x)
     sums = Sums.of(x[order], y[order], np.ones(500))
     bad = np.concatenate([knots[:1], np.linspace(knots[-2], knots[-1], pieces)])
-    assert refined(sums, bad[None], 20)[1][0] > 5 * least_error(x, y, np.ones(500), knots)
+    assert refine(sums, bad[None], 20)[1][0] > 5 * least_error(x, y, np.ones(500), knots)
     found = best_knots(sums, np.unique(x), pieces, bad)
     assert least_error(x, y, np.ones(500), found) <= least_error(x, y, np.ones(500), knots)
     np.testing.assert_allclose(found, knots, atol=0.1)

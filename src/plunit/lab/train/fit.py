@@ -23,7 +23,8 @@ from plunit.ensemble.mlp import PIECEWISE, dead_units, exact
 from plunit.ensemble.training import Trained
 from plunit.ensemble.training_data import Data, Stream
 from plunit.lab.cell import Arrays, Cell
-from plunit.pieces import Counts, counts, polygon_counts
+from plunit.pieces.exact.line_curves import Counts, counts
+from plunit.pieces.exact.polygon_set import polygon_counts
 
 COURSE = 128
 """Pieces over training steps are counted for that many seeds, the first ones."""

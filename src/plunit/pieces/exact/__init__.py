@@ -1,6 +1,7 @@
-"""The geometry behind curves and polygons: points with rounding errors, cuts at knots, meshes, maps.
+"""Curves on a line and polygons on a plane: points with rounding errors, cuts at knots, affine maps, drawing.
 
-A `Network` and a box enter, and polygons with the affine map of each leave. `layer.py` has the rule of tolerance that
-decides on which side of a knot a point is; start there. It imports `activation` and `arrays` alone. The others follow
-in this order: crossing, mesh, partitioning; checking, polygon_set.
+A `Network` and an interval or a box enter, and a `Curve` or `Polygons` leave. `line_curves.py` and `polygon_set.py` are
+the two doors. `tolerance.py` has the rule that decides on which side of a knot a point is. The others follow in this
+order: limits, crossing; polylines for curves; mesh, partitioning for polygons; affine_maps, agreement, which compares
+values with slopes; pictures.
 """

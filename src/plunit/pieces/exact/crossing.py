@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from plunit.pieces.arrays import WORD, Bools, Floats, Ints, Words, blocks, runs, set_bits
-from plunit.pieces.exact.layer import EPS, SAFETY, Units
-from plunit.pieces.limits import check_memory
+from plunit.pieces.exact.limits import check_memory
+from plunit.pieces.exact.tolerance import SAFETY, Units
+from plunit.pieces.rounding import EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class Points:
         return Points(self.place[index], self.state[index], self.member[index], self.sides[:, :, index])
 
 
-def joined(*parts: Points) -> Points:
+def join_points(*parts: Points) -> Points:
     """Return all points, one part after the other."""
     return Points(
         np.concatenate([part.place for part in parts]),
@@ -71,10 +72,10 @@ class Pool:
             rows = (np.empty((room, *part.shape[1:]), part.dtype) for part in (old.place, old.state, old.member))
             place, state, member = rows
             self._room = Points(place, state, member, np.empty((*old.sides.shape[:2], room), dtype=np.uint64))
-            self._put(old, slice(start))
-        self._put(new, slice(start, self._count))
+            self._write(old, slice(start))
+        self._write(new, slice(start, self._count))
 
-    def _put(self, points: Points, at: slice) -> None:
+    def _write(self, points: Points, at: slice) -> None:
         room = self._room
         room.place[at], room.state[at], room.member[at] = points.place, points.state, points.member
         room.sides[:, :, at] = points.sides
@@ -111,11 +112,11 @@ def _cuts(units: Units, points: Points, tail: Ints, head: Ints) -> tuple[Points,
         found.append((parts.owner[part], rank, new))
         if not crowded.any():
             break
-        points, parts = _subdivided(points, parts, crowded, part, rank, new)
+        points, parts = _subdivide(points, parts, crowded, part, rank, new)
     owners, ranks, made = zip(*found, strict=True)
     segment = np.concatenate(owners)
     order = np.lexsort((np.concatenate(ranks), segment))
-    return joined(*made).take(order), segment[order]
+    return join_points(*made).take(order), segment[order]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +144,7 @@ def _sharpest(units: Units, points: Points, parts: _Segments) -> tuple[Ints, Int
     tail, head = parts.tail, parts.head
     start, stop = points.sides[:, :, tail], points.sides[:, :, head]
     part, line = set_bits(start[0] & stop[1] | start[1] & stop[0])
-    knot, unit = units.level(points.member[tail[part]], line), units.named(line)[1]
+    knot, unit = units.level(points.member[tail[part]], line), units.decode(line)[1]
     (back, before), (front, behind) = (points.state[end[part], :, unit].T for end in (tail, head))
     back, front = np.abs(back - knot), np.abs(front - knot)
     weights = np.stack([front, back]) / (back + front)
@@ -176,7 +177,7 @@ def _between(units: Units, points: Points, tail: Ints, head: Ints, weights: Floa
     other *= front[..., None]
     state += other
     member, column = points.member[tail], np.arange(len(line))
-    unit = units.named(line)[1]
+    unit = units.decode(line)[1]
     state[column, 0, unit], state[column, 1, unit] = units.level(member, line), 0.0
     sides = units.sides(state, member)
     sides &= points.sides[:, :, tail] | points.sides[:, :, head]
@@ -186,13 +187,13 @@ def _between(units: Units, points: Points, tail: Ints, head: Ints, weights: Floa
     return Points(place, state, member, sides)
 
 
-def _subdivided(
+def _subdivide(
     points: Points, parts: _Segments, crowded: Bools, part: Ints, ranks: Floats, new: Points
 ) -> tuple[Points, _Segments]:
     """Return the crowded parts as the parts between their ends and the new points; `part` is in order."""
     inside = np.flatnonzero(crowded[part])
     old = np.flatnonzero(crowded)
-    pool = joined(points.take(parts.tail[old]), points.take(parts.head[old]), new.take(inside))
+    pool = join_points(points.take(parts.tail[old]), points.take(parts.head[old]), new.take(inside))
     where = np.concatenate([parts.span[old, 0], parts.span[old, 1], ranks[inside]])
     rank = (np.cumsum(crowded) - 1)[part[inside]]
     point = 2 * len(old) + np.arange(len(inside))

@@ -18,12 +18,11 @@ from functools import cached_property
 
 import numpy as np
 
-from plunit.pieces.arrays import WORD, Bools, Floats, Ints, Words, lowest_bit, runs, starts, unpack
-from plunit.pieces.exact.crossing import Points, Pool, cuts, joined
-from plunit.pieces.exact.layer import EPS, Units
-from plunit.pieces.limits import check_count
-
-MANY = 400  # corners of a polygon above which the crossings of the lines through it are counted before the work
+from plunit.pieces.arrays import Bools, Floats, Ints, Words, lowest_bit, runs, starts
+from plunit.pieces.exact.crossing import Points, Pool, cuts, join_points
+from plunit.pieces.exact.limits import check_count
+from plunit.pieces.exact.tolerance import Units
+from plunit.pieces.rounding import EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +105,7 @@ def cut_edges(units: Units, mesh: Mesh, limit: int) -> tuple[Points, Faces]:
     step = np.where(flip[corner] == 1, count[e][corner] - rank, rank)
     halves = 2 * (first[e][corner] + step) + flip[corner]
     sizes = np.add.reduceat(count[e] + 1, mesh.faces.offsets[:-1])
-    return joined(points, *parts), faces_of(cut_ends, halves, sizes)
+    return join_points(points, *parts), faces_of(cut_ends, halves, sizes)
 
 
 def subdivide(ends: Ints, edge: Ints, vertex: Ints) -> tuple[Ints, Ints, Ints]:
@@ -167,35 +166,10 @@ def split(units: Units, part: Patch, check: Callable[[int], None], most: int) ->
         word, mask = lowest_bit(crossed[:, ~ready])
         root = np.repeat(left.root, 2)
         faces = _halve(units, pool, left.faces, *_chord(points, left.faces, word, mask), check)
-    return _collected(done, left), left
+    return _collect(done, left), left
 
 
-def least_polygons(points: Points, faces: Faces) -> int:
-    """Return how many polygons there will be, or somewhat fewer: lines through one make 1 + lines + crossings of it.
-
-    Crossings are counted only in polygons with many corners; those of other polygons are too few to matter for limits.
-    """
-    total = len(faces)
-    for polygon in np.flatnonzero(faces.sizes > MANY):
-        corners = faces.tails[faces.offsets[polygon] : faces.offsets[polygon + 1]]
-        above, below = (unpack(side[:, corners], side.shape[0] * WORD) for side in points.sides)
-        through = np.flatnonzero(above.any(axis=0) & below.any(axis=0))
-        total += len(through) + _crossings(above[:, through])
-    return total
-
-
-def _crossings(above: Bools) -> int:
-    """Return how many pairs of lines cross, given which corners of a polygon are above each, [corners, lines]."""
-    rising = above & ~np.roll(above, 1, axis=0)
-    falling = ~above & np.roll(above, 1, axis=0)
-    ends = np.sort(np.stack([rising.argmax(axis=0), falling.argmax(axis=0)]), axis=0)
-    start, stop = ends[:, np.argsort(ends[0], kind="stable")]
-    # chords cross if the second begins strictly inside the first and ends strictly outside
-    inside = (start[None] > start[:, None]) & (start[None] < stop[:, None]) & (stop[None] > stop[:, None])
-    return int(np.count_nonzero(inside))
-
-
-def _collected(parts: list[Patch], last: Patch) -> Patch:
+def _collect(parts: list[Patch], last: Patch) -> Patch:
     """Return all polygons of the parts, with the vertices and edges of the last."""
     halves, sizes = (np.concatenate([getattr(part.faces, name) for part in parts]) for name in ("halves", "sizes"))
     root = np.concatenate([part.root for part in parts])

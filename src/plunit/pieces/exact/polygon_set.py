@@ -14,15 +14,18 @@ import numpy as np
 
 from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats, Ints, Words, pack
-from plunit.pieces.exact.checking import Maps, maps, mesh_faults, same_maps
-from plunit.pieces.exact.layer import EPS, SAFETY, TINY, Units
+from plunit.pieces.boxes import box_array, check_size, many
+from plunit.pieces.exact.affine_maps import Maps, maps, same_maps
+from plunit.pieces.exact.agreement import mesh_faults
+from plunit.pieces.exact.limits import LIMIT, Report, Unlisted
+from plunit.pieces.exact.line_curves import Counts
 from plunit.pieces.exact.mesh import Faces, box_mesh
 from plunit.pieces.exact.partitioning import partition
-from plunit.pieces.exact_curves import Counts
-from plunit.pieces.limits import LIMIT, Progress, Unlisted, box_array, many
-from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, check_size
+from plunit.pieces.exact.tolerance import SAFETY
+from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network
+from plunit.pieces.rounding import EPS, TINY
 
-Range = tuple[float, float]
+Side = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +37,7 @@ class Polygons:
     """
 
     network: Network
-    box: tuple[Range, Range]
+    box: tuple[Side, Side]
     vertices: Floats
     values: Floats
     faces: Faces
@@ -131,10 +134,9 @@ class Polygons:
         """Return the activation patterns of points."""
         words, y = [np.zeros((1, len(rows)), dtype=np.uint64)], rows
         for layer, f in self.network.hidden:
-            units = Units.of(f)
             z = y @ layer.weight.T + layer.bias
-            words += [pack(z > units.knots[0, :, j]) for j in range(units.knots.shape[-1])]
-            y = units.values(z, np.zeros(0, dtype=np.int64))
+            words += [pack(z > knot) for knot in f.knots.T]
+            y = f(z)
         return [pattern.tobytes() for pattern in np.concatenate(words).T]
 
     def _polygon(self, point: Floats, key: bytes) -> int:
@@ -160,9 +162,7 @@ class Polygons:
         return np.asarray(np.minimum.reduceat(ratio, first - first[0]))
 
 
-def polygons(
-    net: Network, box: tuple[Range, Range], *, limit: int = LIMIT, progress: Progress | None = None
-) -> Polygons:
+def polygons(net: Network, box: tuple[Side, Side], *, limit: int = LIMIT, progress: Report | None = None) -> Polygons:
     """Return all polygons of a network of two inputs on the box ((x low, x high), (y low, y high)).
 
     The result is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
@@ -175,17 +175,17 @@ def polygons(
     (4, 2, [1.0, 1.0, 1.0, 1.0])
     """
     check_network(net)
-    box = _checked(net, box, limit)
+    box = _read_box(net, box, limit)
     mesh, bits = partition(net.alone, box_mesh(*box, 1), limit, progress)
     for reason in mesh_faults(net.alone, mesh, bits).values():
         raise Unlisted(reason)
     return Polygons(net, box, mesh.place, mesh.state[:, 0], mesh.faces, tuple(bits))
 
 
-def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit: int = LIMIT) -> Counts:
+def polygon_counts(nets: Network | Ensemble, box: tuple[Side, Side], *, limit: int = LIMIT) -> Counts:
     """Count patterns and pieces on the box in every member of an ensemble of two-input networks."""
     nets = as_ensemble(nets)
-    box = _checked(nets, box, limit)
+    box = _read_box(nets, box, limit)
     mesh, bits = partition(nets, box_mesh(*box, nets.members), limit)
     faces = mesh.faces
     member = mesh.member[faces.tails[faces.offsets[:-1]]]
@@ -197,7 +197,7 @@ def polygon_counts(nets: Network | Ensemble, box: tuple[Range, Range], *, limit:
     return found
 
 
-def _checked(net: Network | Ensemble, box: Any, limit: int) -> tuple[Range, Range]:
+def _read_box(net: Network | Ensemble, box: Any, limit: int) -> tuple[Side, Side]:
     as_count("limit", limit, 1, np.inf)
     if net.inputs != 2:
         raise ValueError(f"the network has {many(net.inputs, 'input')}, polygons need 2; use plane(net, origin, u, v)")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plunit.pieces.activation import evaluate
 from plunit.pieces.arrays import Floats, Ints, blocks
 from plunit.pieces.networks import Network
 
@@ -53,14 +54,8 @@ class FixedLayer:
 
     def activate(self, total: Ints) -> Ints:
         """Return slope * sum + intercept for sums [..., units]."""
-        slope, intercept = (
-            np.broadcast_to(part[self.kinds, 0], total.shape) for part in (self.slopes, self.intercepts)
-        )
-        for j in range(self.knots.shape[1]):
-            beyond = total > self.knots[self.kinds, j]
-            slope = np.where(beyond, self.slopes[self.kinds, j + 1], slope)
-            intercept = np.where(beyond, self.intercepts[self.kinds, j + 1], intercept)
-        return np.asarray(slope * total + intercept)
+        tables = (part[self.kinds] for part in (self.knots, self.slopes, self.intercepts))
+        return np.asarray(evaluate(total, *tables))
 
 
 def rounding_shift(number: Any, bits: int) -> Any:
@@ -98,10 +93,10 @@ class FixedNetwork:
         rows = x.reshape(-1, self.net.inputs)
         found = np.empty((len(rows), self.net.outputs))
         for block in blocks(len(rows), CHUNK):
-            found[block] = np.ldexp(self.integers(self.rounded(rows[block])), -self.layers[-1].fraction)
+            found[block] = np.ldexp(self.integers(self.to_integers(rows[block])), -self.layers[-1].fraction)
         return found.reshape(*x.shape[:-1], self.net.outputs)
 
-    def rounded(self, x: Any) -> Ints:
+    def to_integers(self, x: Any) -> Ints:
         """Return the integers q [..., in] for x, rounded half up; x is clipped to the box, and NaN is its low end."""
         low, high = self.box.T
         x = np.where(x > low, x, low)
@@ -114,7 +109,7 @@ class FixedNetwork:
     @property
     def ends(self) -> tuple[Ints, Ints]:
         """The smallest and the largest integer of each input."""
-        return self.rounded(self.box[:, 0]), self.rounded(self.box[:, 1])
+        return self.to_integers(self.box[:, 0]), self.to_integers(self.box[:, 1])
 
     def integers(self, q: Any) -> Ints:
         """Return the integers of the outputs [n, out] for those of the inputs [n, in], clipped to `ends`."""

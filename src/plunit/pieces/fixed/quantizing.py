@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from plunit.pieces.activation import Functions
 from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.boxes import box_array
+from plunit.pieces.fixed.error_bounds import sum_ranges
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork, rounding_shift
-from plunit.pieces.fixed.proving import sum_ranges
-from plunit.pieces.functions import Functions
-from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
 
@@ -61,8 +61,7 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
         w, b = part.weight, part.bias
         if i == 0:
             w, b = np.ldexp(w, -fraction), b + w @ offset
-        f = Functions.of(part.activation) if part.activation is not None else None
-        layer = _layer(fixed, w, b, f, low, high, before)
+        layer = _layer(fixed, w, b, part.functions, low, high, before)
         low, high, before = layer.low, layer.high, layer.fraction
         fixed = FixedNetwork(net, sides, bits, offset, fraction, (*fixed.layers, layer))
     return fixed

@@ -1,4 +1,8 @@
-"""center + sum_i coefficient_i s_i +- slack, all s_i in [-1, 1]: linear forms for many boxes at once."""
+"""center + sum_i coefficient_i s_i +- slack, all s_i in [-1, 1]: linear forms for many boxes at once.
+
+Each layer adds symbols, one for each rounding error and each bend, and errors that share a symbol cancel. The forms of
+`plunit.expressions.forms` have the variables as their only symbols, and follow functions such as sin besides.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from plunit.base.machine import processors
+from plunit.pieces.activation import Functions
 from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
-from plunit.pieces.functions import Functions
 from plunit.pieces.rounding import EPS
 from plunit.programs.interface import SignTask, call_program, run_on_threads
 from plunit.programs.libraries import library, why_not_native
@@ -70,7 +74,7 @@ class BoxForm:
         slack = self.slack @ steep + (weight.shape[1] + 4) * EPS * size
         return BoxForm(self.center @ weight.T + bias, np.matmul(weight, self.coefficients), slack, size)
 
-    def spread(self, before: int, radius: Floats, after: int) -> BoxForm:
+    def widen(self, before: int, radius: Floats, after: int) -> BoxForm:
         """Return the form +- radius [boxes, units]: a new symbol for each unit, and others before and after them."""
         boxes, units, count = self.coefficients.shape
         coefficients = np.zeros((boxes, units, count + before + units + after))
@@ -110,7 +114,7 @@ def pairs(fixed: FixedNetwork) -> list[Pair]:
                 bias,
                 np.ldexp(layer.weight, scale - layer.weight_fraction),
                 np.ldexp(layer.bias, -layer.sum_fraction),
-                None if real.activation is None else Functions.of(real.activation),
+                real.functions,
                 None if real.activation is None else real_functions(layer),
                 float(np.ldexp(0.5, -layer.fraction)) if layer.shift else 0.0,
                 error,
@@ -136,7 +140,7 @@ def start(boxes: Floats, rounding: Floats) -> tuple[BoxForm, BoxForm]:
     none, zero = np.zeros((*middle.shape, 0)), np.zeros_like(middle)
     y, d = BoxForm(middle, none, 4 * EPS * np.abs(boxes).max(axis=2), np.abs(middle)), BoxForm(zero, none, zero, zero)
     inputs = len(rounding)
-    return y.spread(0, reach, inputs), d.spread(inputs, np.broadcast_to(rounding, middle.shape), 0)
+    return y.widen(0, reach, inputs), d.widen(inputs, np.broadcast_to(rounding, middle.shape), 0)
 
 
 def affine(pair: Pair, y: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm]:
@@ -183,7 +187,7 @@ def activation(pair: Pair, z: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm, Be
     low, high = _slopes(pair.f, np.minimum(z.low, moved.low), np.maximum(z.high, moved.high))
     bend = Bend(z, d, (high - low) / 2, gap + pair.rounding)
     kept = d.times((low + high) / 2, plus) + moved.times(factor, np.zeros_like(plus))
-    return z.times(slope, middle).spread(0, reach, units), kept.spread(units, bend.loose + bend.other, 0), bend
+    return z.times(slope, middle).widen(0, reach, units), kept.widen(units, bend.loose + bend.other, 0), bend
 
 
 def largest_with_signs(base: Floats, rows: Floats, floor: Floats) -> Floats:
@@ -240,9 +244,9 @@ def _chord(parts: list[tuple[float, Functions]], z: BoxForm) -> tuple[Floats, Fl
 
 def _slopes(f: Functions, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the smallest and the largest slope that f has between low and high, [boxes, units]."""
-    met, slopes = f.met(low, high), f.of_units()[1]
+    met, slopes = f.meets(low, high), f.units[1]
     return np.where(met, slopes, np.inf).min(axis=-1), np.where(met, slopes, -np.inf).max(axis=-1)
 
 
 def _largest_intercept(f: Functions, low: Floats, high: Floats) -> Floats:
-    return np.asarray(np.where(f.met(low, high), np.abs(f.of_units()[2]), 0.0).max(axis=-1))
+    return np.asarray(np.where(f.meets(low, high), np.abs(f.units[2]), 0.0).max(axis=-1))

@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from plunit.base.files import save_whole
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact.layer import EPS
-from plunit.pieces.exact_curves import Curve
+from plunit.pieces.boxes import box_array, labels, many
+from plunit.pieces.exact.line_curves import Curve
+from plunit.pieces.fixed.error_bounds import error_bound
 from plunit.pieces.fixed.integers import FixedNetwork
-from plunit.pieces.fixed.proving import error_bound
+from plunit.pieces.float_errors import check_knots, rounding_bound
 from plunit.pieces.formats import c_text
 from plunit.pieces.formats.c_text import CLayer, Tables, box_text, origin, rounded
-from plunit.pieces.functions import Functions
-from plunit.pieces.limits import box_array, labels, many
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
-from plunit.pieces.rounding import check_knots, rounded_up, rounding_bound
+from plunit.pieces.rounding import EPS, rounded_up
 
 POINTS = 16
 """The points that a self-test stores."""
@@ -182,7 +181,7 @@ def _network_layers(net: Network, dtype: str) -> list[CLayer]:
     found = []
     for layer in net.layers:
         parts: dict[str, Any] = {"weight": layer.weight, "bias": layer.bias}
-        units = None if layer.activation is None else Functions.of(layer.activation)
+        units = layer.functions
         if units is not None:
             parts |= {"knots": units.knots, "slopes": units.slopes, "intercepts": units.intercepts}
         tables: Tables = {part: (dtype, rounded(array, dtype)) for part, array in parts.items()}

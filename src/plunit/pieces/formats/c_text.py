@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import plunit
-from plunit.pieces.limits import many
+from plunit.pieces.boxes import many
 from plunit.pieces.networks import Network
 
 # no program in C or C++ can define a function with one of these names

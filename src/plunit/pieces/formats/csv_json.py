@@ -20,9 +20,9 @@ import numpy as np
 from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact_curves import Curve
+from plunit.pieces.boxes import labels
+from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.formats.importer import LIMIT, Content, Importer, build
-from plunit.pieces.limits import labels
 from plunit.pieces.networks import Layer, Network, check_network
 
 COLUMNS = ("slope", "intercept", "start", "end", "tolerance")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from plunit.base.files import ending
-from plunit.pieces.exact_curves import Curve, curve
+from plunit.pieces.boxes import box_array
+from plunit.pieces.exact.line_curves import Curve, curve
 from plunit.pieces.formats.c_header import save_c
 from plunit.pieces.formats.c_text import is_name
 from plunit.pieces.formats.csv_json import save_csv, save_json
 from plunit.pieces.formats.onnx_writing import save_onnx
-from plunit.pieces.limits import box_array
 from plunit.pieces.networks import Network, check_network
 
 __all__ = ["Exporter"]

@@ -13,11 +13,11 @@ from plunit.base.errors import missing
 from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact_curves import Curve
-from plunit.pieces.limits import labels
+from plunit.pieces.boxes import labels
+from plunit.pieces.exact.line_curves import Curve
+from plunit.pieces.float_errors import check_knots
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import to_relu
-from plunit.pieces.rounding import check_knots
 
 
 def save_onnx(

@@ -27,7 +27,7 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import check_bytes
 from plunit.pieces.proofs.domain import Comparison
 from plunit.pieces.proofs.properties import Case, Condition, Property
-from plunit.pieces.proofs.relaxation import outward
+from plunit.pieces.rounding import outward
 
 Found = TypeVar("Found")
 

@@ -1,10 +1,10 @@
 """Bounds of a network on many parts of its domain at once: the step of the branch and bound, and the parts themselves.
 
-A `Query` is the network as tables, the domain, and goals: rows of the outputs that are bounded from above. Goals that
+A `Query` is the network, the domain, and goals: rows of the outputs that are bounded from above. Goals that
 must reach their floors together make a condition. `Nodes` are parts of the domain: a box, ranges of the units, and
-splits, which put units on one side of a knot. `bound` narrows their boxes and ranges, bounds the goals, and says where
-to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`). In both the bounds hold for the
-network in exact arithmetic.
+splits, which put units on one side of a knot. `bound_nodes` narrows their boxes and ranges, bounds the goals, and says
+where to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`). In both the bounds hold
+for the network in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from typing import Any
 import numpy as np
 
 from plunit.base.machine import processors
+from plunit.pieces.activation import Functions, at_pieces
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.functions import Functions
-from plunit.pieces.networks import Layer, Network
-from plunit.pieces.proofs.domain import Domain, exact_outputs
-from plunit.pieces.proofs.linear import FLOOR, gamma
+from plunit.pieces.networks import Layer, Network, exact_outputs
+from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
 from plunit.pieces.proofs.properties import Condition
-from plunit.pieces.proofs.relaxation import Tables, outward
 from plunit.pieces.rewriting import without_clip
+from plunit.pieces.rounding import FLOOR, outward, roundings
 from plunit.programs.interface import ProofNodes, ProofTask, call_program, run_on_threads
 from plunit.programs.libraries import library, why_not_native
 
@@ -45,7 +44,6 @@ class Query:
     """
 
     net: Network
-    tables: Tables
     domain: Domain
     goals: Floats
     first: Ints
@@ -56,7 +54,7 @@ class Query:
         """Take the goals of each condition, [m, out]."""
         first = np.cumsum([0, *map(len, conditions)], dtype=np.int64)
         net = without_clip(net, domain.box)
-        return cls(net, Tables.of(net), domain, np.concatenate(conditions), first, gradient)
+        return cls(net, domain, np.concatenate(conditions), first, gradient)
 
     def forward(self, x: Floats) -> tuple[Floats, list[Floats]]:
         """Return f(x) [n, out] at x [n, in], and the slope of each unit, layer by layer; at a knot that below it."""
@@ -65,13 +63,9 @@ class Query:
             z = y @ weight.T + bias
             if f is None:
                 return z, slopes
-            knots, slope, intercept = f
-            piece = np.zeros(z.shape, dtype=np.int64)
-            for knot in knots.T:
-                piece += z > knot
-            at = np.arange(len(knots)) * slope.shape[1] + piece
-            slopes.append(slope.ravel()[at])
-            y = slopes[-1] * z + intercept.ravel()[at]
+            slope, intercept = at_pieces(z, *f.units)
+            slopes.append(slope)
+            y = slope * z + intercept
         raise AssertionError("the last layer has no activation")
 
     def gradients(self, slopes: list[Floats], rows: Floats) -> Floats:
@@ -87,16 +81,11 @@ class Query:
         for weight, bias, f in self.layers:
             size = np.abs(weight).T
             z = y @ weight.T + bias
-            error = error @ size + gamma(len(size) + 8) * (np.abs(y) @ size + np.abs(bias)) + FLOOR
+            error = error @ size + roundings(len(size) + 8) * (np.abs(y) @ size + np.abs(bias)) + FLOOR
             yield z, error
             if f is None:
                 return
-            knots, slopes, intercepts = f
-            unit, piece = np.arange(z.shape[1]), (z[..., None] > knots).sum(axis=-1)
-            slope, intercept = slopes[unit, piece], intercepts[unit, piece]
-            error = np.abs(slopes).max(axis=-1) * error + gamma(8) * (np.abs(slope * z) + np.abs(intercept))
-            error = error + gamma(8) * np.abs(intercepts).max(axis=-1)  # these are rounded as well
-            y = slope * z + intercept
+            y, error = f.enclose(z, error)
 
     def meets(self, x: Floats, conditions: Sequence[Condition]) -> bool:
         """Whether f(x), x [in], meets a condition in exact arithmetic, which is used where rounding could decide."""
@@ -110,7 +99,7 @@ class Query:
     @cached_property
     def task(self) -> Any:
         """The query as the compiled program reads it."""
-        net, tables, domain = self.net, self.tables, self.domain
+        net, tables, domain = self.net, self.net.tables, self.domain
         return ProofTask(
             depth=len(net.layers),
             widths=np.array(net.widths, dtype=np.int64),
@@ -131,17 +120,14 @@ class Query:
         )
 
     @cached_property
-    def layers(self) -> list[tuple[Floats, Floats, tuple[Floats, Floats, Floats] | None]]:
-        """Weight, bias, and the units' knots, slopes and intercepts, or None, of each layer."""
-        functions = [
-            None if f is None else Functions.of(f).of_units() for f in (one.activation for one in self.net.layers)
-        ]
-        return [(layer.weight, layer.bias, f) for layer, f in zip(self.net.layers, functions, strict=True)]
+    def layers(self) -> list[tuple[Floats, Floats, Functions | None]]:
+        """Weight, bias, and the functions of the units, or None, of each layer."""
+        return [(one.weight, one.bias, one.functions) for one in self.net.layers]
 
-    @cached_property
+    @property
     def centre(self) -> Floats | None:
         """A point inside the domain, None if there are no constraints."""
-        return self.domain.centre()[0] if len(self.domain.limits) else None
+        return self.domain.centre[0] if len(self.domain.limits) else None
 
     @property
     def batch(self) -> int:
@@ -175,7 +161,7 @@ class Nodes:
     @classmethod
     def roots(cls, query: Query, boxes: Floats) -> Nodes:
         """Return a node for each box [n, in, 2]."""
-        n, inputs, units, goals = len(boxes), query.net.inputs, len(query.tables.knots), len(query.goals)
+        n, inputs, units, goals = len(boxes), query.net.inputs, len(query.net.tables.knots), len(query.goals)
         ranges, first = np.broadcast_to([-np.inf, np.inf], (n, units, 2)).copy(), query.net.layers[0]
         if units and n * first.weight.size <= EXACT:
             ranges[:, : len(first.bias)] = [_exact_ranges(first, box) for box in boxes.tolist()]
@@ -243,7 +229,7 @@ def _exact_ranges(layer: Layer, box: list[list[float]]) -> list[tuple[float, flo
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What `bound` finds of each node.
+    """What `bound_nodes` finds of each node.
 
     x: [n, in], a promising point; branch: [n, 2] as in `Nodes.halves`, -1 if all units are on one piece; gradient:
     [n, in, 2], its range.
@@ -254,7 +240,7 @@ class Answer:
     gradient: Floats
 
 
-def bound(query: Query, nodes: Nodes, engine: str, seconds: float = np.inf) -> Answer | None:
+def bound_nodes(query: Query, nodes: Nodes, engine: str, seconds: float = np.inf) -> Answer | None:
     """Narrow the nodes, in place, and return what is known of them; None if time is over before all of them are done.
 
     After None the nodes are of no use.

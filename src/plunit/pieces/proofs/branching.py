@@ -4,6 +4,10 @@
 them, evaluates the points that the bounds suggest, drops what cannot matter, and halves the rest. Rounds take turns
 between the parts with the largest bounds and those with the best points. A round depends on nothing but the nodes, so
 the answer is the same for any number of threads, as long as time is not over.
+
+Two other searches halve boxes and have loops of their own, because their nodes are boxes only: they have no splits of
+units, no ranges to narrow, and no compiled step. `plunit.expressions.distance` bounds an expression, which has no
+layers; `plunit.pieces.fixed.error_bounds` bounds all outputs at once, relative to the error at single points.
 """
 
 from __future__ import annotations
@@ -16,10 +20,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.limits import MEMORY, Progress
-from plunit.pieces.proofs.bounding import Answer, Nodes, Query, bound, prover
+from plunit.pieces.exact.limits import MEMORY, Report
+from plunit.pieces.proofs.bounding import Answer, Nodes, Query, bound_nodes, prover
 from plunit.pieces.proofs.domain import Domain
-from plunit.pieces.proofs.linear import FLOOR
+from plunit.pieces.rounding import FLOOR
 
 SECONDS = 60.0
 """The default time limit."""
@@ -64,10 +68,10 @@ class Effort:
     """The time limit in seconds, and a function that is called with the progress."""
 
     seconds: float = np.inf
-    progress: Progress | None = None
+    progress: Report | None = None
 
     @classmethod
-    def of(cls, time_limit: float | None, progress: Progress | None) -> Effort:
+    def of(cls, time_limit: float | None, progress: Report | None) -> Effort:
         """Check a time limit; None stands for no limit."""
         if time_limit is None:
             return cls(progress=progress)
@@ -146,7 +150,7 @@ def search(
         batch, rounds = min(2 * batch, query.batch), rounds + 1
         floor = level()
         nodes.floors[:] = aim.floors(nodes.case, floor)
-        answer = bound(query, nodes, engine, seconds)
+        answer = bound_nodes(query, nodes, engine, seconds)
         if answer is None:
             return unfinished
         bounds = np.fmin(aim.bounds(nodes, answer, floor), before)  # NaN bounds nothing
@@ -157,7 +161,7 @@ def search(
         leaves = left & (answer.branch[:, 0] < 0)
         closed = max(closed, bounds[leaves].max(initial=-np.inf))
         left &= ~leaves
-        halves = nodes[left].halves(answer.branch[left], query.tables.knots)
+        halves = nodes[left].halves(answer.branch[left], query.net.tables.knots)
         pool.add(halves, np.repeat(bounds[left], 2), np.repeat(values[: len(nodes)][left], 2))
     if best.found:
         return Extreme(best.x, best.case, best.value, np.inf, best.scale, ended=False, found=True)
@@ -227,7 +231,7 @@ def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple
     case = np.tile(nodes.case, WALKS)
     low, high = (np.tile(nodes.box[..., side], (WALKS, 1)) for side in (0, 1))
     walk = low + (high - low) * rng.random(low.shape)
-    near = [x, _rounded(x)]
+    near = [x, _round(x)]
     if (centre := aim.query.centre) is not None:  # x lies on the constraints, and these must hold exactly
         near.append(x + INWARD * (centre - x))
     points, cases = np.concatenate([*near, walk]), np.concatenate([*[nodes.case] * len(near), case])
@@ -241,7 +245,7 @@ def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple
     return np.concatenate(found), np.concatenate([cases, case, case]), np.concatenate(seen)
 
 
-def _rounded(x: Floats) -> Floats:
+def _round(x: Floats) -> Floats:
     """Return x to six digits, none beyond 1e-300: a solution that lies at a round number is met exactly."""
     places = 5 - np.floor(np.log10(np.where(x == 0, 1.0, np.abs(x))))
     digits = 10.0 ** np.minimum(places, 300.0)

@@ -1,20 +1,20 @@
-"""Where x may be, a box and linear constraints besides, and what a network is at such a point, in exact arithmetic."""
+"""Where x may be: a box, and linear constraints besides."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from operator import mul
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats
-from plunit.pieces.functions import Functions
-from plunit.pieces.limits import box_array
-from plunit.pieces.networks import Network, check_network, check_size
+from plunit.pieces.boxes import box_array, check_size
+from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.linear import NEVER, Region
+from plunit.pieces.rounding import exact_affine, fractions
 
 Box = Sequence[Any]
 """A pair (low, high) for each input; low == high fixes an input."""
@@ -83,17 +83,18 @@ class Domain:
         found = found[self.holds(found)]
         if len(found):
             return found
-        centre, radius = self.centre()
+        centre, radius = self.centre
         spread = radius * (high - low) * rng.uniform(-1, 1, (count, len(low)))
         found = self.clip(centre + spread)
         return found[self.holds(found)] if self.holds(found).any() else centre[None]
 
+    @cached_property
     def centre(self) -> tuple[Floats, float]:
-        """Return x and how far it is from all constraints, in widths of the box; ValueError if there is no x."""
+        """A point x and how far it is from all constraints, in widths of the box; `Impossible` if there is no x."""
         region = Region(self.box)
         for row, limit in zip(self.rows, self.limits, strict=True):
-            region.cut(row, limit)
-        radius, x, _ = region.shrunk().maximise(np.append(np.zeros(len(self.box)), 1.0), 0.0)
+            region.add_cut(row, limit)
+        radius, x, _ = region.with_margin().maximise(np.append(np.zeros(len(self.box)), 1.0), 0.0)
         if radius == NEVER:
             raise Impossible("no x in the box meets the constraints; take a larger box or fewer constraints")
         # t counts the widths of the box that the cuts have shrunk
@@ -145,51 +146,6 @@ def numbers(what: str, values: Any) -> Floats:
         raise ValueError(f"{what} must be an array of numbers, got {values!r:.200}") from None
 
 
-def fractions(x: Floats) -> list[Fraction]:
-    """Return the numbers x [n], exactly."""
-    return [Fraction(number) for number in x.tolist()]
-
-
 def at_most(rows: Floats, values: list[Fraction], limits: Floats, *, strict: bool = False) -> bool:
     """Whether rows @ values <= limits (or < if strict), in exact arithmetic."""
-    return all(excess < 0 or (excess == 0 and not strict) for excess in _affine(rows, -limits, values))
-
-
-def exact_outputs(net: Network, x: Floats) -> list[Fraction]:
-    """Return f(x) of the real-number network, exactly, for x [in].
-
-    >>> from plunit.pieces import activation, network
-    >>> exact_outputs(network([([[0.5]], [0.0]), activation.plu(0.25), ([[1.0]], [0.0])]), np.array([6.0]))
-    [Fraction(3, 2)]
-    """
-    values = fractions(x)
-    for layer in net.layers:
-        values = _affine(layer.weight, layer.bias, values)
-        if layer.activation is not None:
-            f = Functions.of(layer.activation)
-            on = [sum(z > knot for knot in f.knots[kind].tolist()) for kind, z in zip(f.kinds, values, strict=True)]
-            units = zip(f.kinds, on, values, strict=True)
-            values = [Fraction(f.slopes[kind, piece]) * z + f.intercepts[kind, piece] for kind, piece, z in units]
-    return values
-
-
-def _affine(weight: Floats, bias: Floats, values: list[Fraction]) -> list[Fraction]:
-    """Return weight @ values + bias, exactly; the values are fractions of powers of 2.
-
-    Products and sums are those of integers, over one power of 2 for the weights and one for the values.
-    """
-    used = [i for i, value in enumerate(values) if value]
-    digits = max((values[i].denominator.bit_length() for i in used), default=1)
-    whole = [values[i].numerator << (digits - values[i].denominator.bit_length()) for i in used]
-    mantissas, exponents = np.frexp(weight[:, used])
-    exponents = np.where(mantissas == 0, exponents.max(initial=0), exponents)
-    least = int(exponents.min(initial=0))
-    integers = (mantissas * 2.0**53).astype(np.int64)  # exact: a mantissa has 53 bits
-    unit = Fraction(2) ** (least - 53 - (digits - 1))
-    found = []
-    for row, shifts, constant in zip(integers, exponents - least, bias.tolist(), strict=True):
-        terms = (
-            row.tolist() if not shifts.any() else [n << s for n, s in zip(row.tolist(), shifts.tolist(), strict=True)]
-        )
-        found.append(sum(map(mul, terms, whole)) * unit + Fraction(constant))
-    return found
+    return all(excess < 0 or (excess == 0 and not strict) for excess in exact_affine(rows, -limits, values))

@@ -10,8 +10,9 @@ from itertools import pairwise
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.limits import Progress
-from plunit.pieces.networks import Network, check_network, check_size
+from plunit.pieces.boxes import check_size
+from plunit.pieces.exact.limits import Report
+from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, search
 from plunit.pieces.proofs.domain import Domain, Impossible
@@ -41,7 +42,7 @@ class Verdict:
 
 
 def holds(
-    net: Network, property: Property, *, time_limit: float | None = SECONDS, progress: Progress | None = None
+    net: Network, property: Property, *, time_limit: float | None = SECONDS, progress: Report | None = None
 ) -> Verdict:
     """Decide whether a property is true of a network, for all x at once.
 

@@ -15,17 +15,9 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-
-UNIT = 2.0**-53
-FLOOR = 1e-300
-"""Stands for whatever underflow can take from a product."""
+from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
 NEVER = -np.inf
-
-
-def gamma(count: int) -> float:
-    """Return the relative error of so many roundings."""
-    return 1.01 * UNIT * count
 
 
 def over(constant: float, floor: float) -> float:
@@ -51,7 +43,7 @@ class Region:
         """The number of cuts."""
         return len(self.limits)
 
-    def cut(self, row: Floats, limit: float) -> None:
+    def add_cut(self, row: Floats, limit: float) -> None:
         """Add a cut, and shrink the box by it."""
         self.rows, self.limits = np.append(self.rows, row[None], axis=0), np.append(self.limits, limit)
         self._shrink(row, limit)
@@ -68,7 +60,7 @@ class Region:
         wider.rows, wider.limits, wider.empty = np.append(self.rows, column[:, None], axis=1), self.limits, self.empty
         return wider
 
-    def shrunk(self) -> Region:
+    def with_margin(self) -> Region:
         """Return this region with an input t in [0, 1] by which all cuts are kept away, in widths of the box."""
         return self.with_input(0.0, 1.0, np.abs(self.rows) @ (self.high - self.low))
 
@@ -76,7 +68,7 @@ class Region:
         """Bound c x + constant over the box alone."""
         best = np.maximum(c * self.low, c * self.high)
         size = abs(constant) + np.abs(best).sum() + FLOOR * len(c)
-        return _number(constant + best.sum() + gamma(len(c) + 4) * size)
+        return _number(constant + best.sum() + roundings(len(c) + 4) * size)
 
     def maximise(self, c: Floats, constant: float) -> tuple[float, Floats, Floats]:
         """Return a bound of c x + constant, -inf if there is no x; the best x; and the multipliers of the cuts."""
@@ -94,12 +86,12 @@ class Region:
         terms = np.abs(c) + np.abs(parts).sum(axis=0) + FLOOR * (self.cuts + 1)
         size = abs(constant) + (np.abs(y * self.limits) + FLOOR).sum() + terms @ reach
         found = constant + y @ self.limits + np.maximum(rest * self.low, rest * self.high).sum()
-        return _number(found + gamma(self.cuts + len(c) + 8) * 1.0001 * size)
+        return _number(found + roundings(self.cuts + len(c) + 8) * 1.0001 * size)
 
     def _shrink(self, a: Floats, limit: float) -> None:
         least = np.minimum(a * self.low, a * self.high)
         size = abs(limit) + np.abs(least).sum() + FLOOR * len(a)
-        room = limit - least.sum() + 2 * gamma(len(a) + 6) * size
+        room = limit - least.sum() + 2 * roundings(len(a) + 6) * size
         self.empty |= bool(room < 0)
         if not room >= 0:
             return

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, Region, gamma, over
-from plunit.pieces.proofs.relaxation import Lines, terms_of
+from plunit.pieces.proofs.linear import NEVER, Region, over
+from plunit.pieces.proofs.relaxation import Lines, substitute, terms_of
+from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
 if TYPE_CHECKING:
     from plunit.pieces.proofs.bounding import Answer, Nodes, Query
@@ -44,7 +45,7 @@ class _Node:
     @property
     def error(self) -> float:
         """The relative error of all operations of a form."""
-        return gamma(4 * sum(self.query.net.widths) + 64) * 1.0001
+        return roundings(4 * sum(self.query.net.widths) + 64) * 1.0001
 
 
 def bound_in_numpy(query: Query, nodes: Nodes, found: Answer, seconds: float) -> bool:
@@ -64,10 +65,10 @@ def _step(query: Query, nodes: Nodes, found: Answer, n: int, end: float, *, pinn
     node.shapes = np.zeros((len(node.low), query.net.inputs))
     found.x[n], found.branch[n] = nodes.box[n].sum(axis=1) / 2, -1
     for row, limit in zip(query.domain.rows, query.domain.limits, strict=True):
-        node.region.cut(row, limit)
+        node.region.add_cut(row, limit)
     for form, least in zip(nodes.cuts[n], nodes.floors[n], strict=True):
         if not np.isnan(form[-1]):
-            node.region.cut(-form[:-1], over(form[-1], least))
+            node.region.add_cut(-form[:-1], over(form[-1], least))
     for k in range(len(query.net.hidden)):
         if time.monotonic() > end:
             return False
@@ -90,7 +91,7 @@ def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[
     start = sum(node.query.net.widths[1 : k + 1])
     stop = start + node.query.net.widths[k + 1]
     if pinned:  # all units are on one piece, whose ends cut the region
-        knots, low, high = node.query.tables.knots[start:stop], node.low[start:stop], node.high[start:stop]
+        knots, low, high = node.query.net.tables.knots[start:stop], node.low[start:stop], node.high[start:stop]
         ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
         on = (knots <= low[:, None]).sum(axis=1)  # not by the middle, which may round to a knot
         known = [
@@ -118,9 +119,9 @@ def _bound_layer(node: _Node, k: int, limits: list[tuple[int, float, float]]) ->
     if limits and not region.empty:
         units, signs, values = (np.array(column) for column in zip(*limits, strict=True))
         for form, constant, least in zip(*_unit_forms(node, k, units - start, signs), signs * values, strict=True):
-            region.cut(-form, over(constant, least))
+            region.add_cut(-form, over(constant, least))
         region.shrink_all()
-    knots = node.query.tables.knots[start : start + count]
+    knots = node.query.net.tables.knots[start : start + count]
     low, high = node.low[start : start + count], node.high[start : start + count]
     crossing = ((knots > low[:, None]) & (knots < high[:, None])).any(axis=1)
     units = np.flatnonzero(crossing | ~np.isfinite(low) | ~np.isfinite(high))
@@ -145,36 +146,29 @@ def _terms(node: _Node, k: int) -> Floats:
 
 
 def _lines(node: _Node, own: slice, touch: Floats) -> Lines:
-    return Lines.of(node.query.tables[own], node.low[own], node.high[own], touch)
+    return Lines.of(node.query.net.tables[own], node.low[own], node.high[own], touch)
 
 
 def _unit_forms(node: _Node, k: int, units: Ints, signs: Floats) -> tuple[Floats, Floats]:
     """Return forms [n, in] and constants [n] that sign z of these units of layer k never exceeds."""
     layer = node.query.net.layers[k]
     start = signs[:, None] * layer.weight[units], signs * layer.bias[units], node.terms[k][units]
-    return _substituted(node, k, *start)[:2]
+    return _substitute(node, k, *start)[:2]
 
 
-def _substituted(node: _Node, k: int, a: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats, list[Floats]]:
+def _substitute(node: _Node, k: int, a: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats, list[Floats]]:
     """Go back to x from a y + constant, y the inputs of layer k; also return a for each layer, the first one first."""
-    felt: list[Floats] = []
-    for i in range(k - 1, -1, -1):
-        layer, lines = node.query.net.layers[i], node.lines[i]
-        felt.insert(0, a)
-        upper = a > 0
-        b = a * np.where(upper, *lines.slope)
-        shift = a * np.where(upper, *lines.constant)
-        constant = constant + shift.sum(axis=1) + b @ layer.bias
-        size = size + (np.abs(b) + FLOOR) @ node.terms[i] + np.abs(shift).sum(axis=1) + FLOOR * len(layer.bias)
-        a = b @ layer.weight
+    before = zip(node.query.net.layers[:k], node.lines, node.terms, strict=False)
+    steps = [(layer, own.slope[:, None], own.constant[:, None], terms[None]) for layer, own, terms in before]
     reach = np.maximum(np.abs(node.region.low), np.abs(node.region.high))
-    return a, constant + node.error * (size + np.abs(a) @ reach), felt
+    forms, constants, felt = substitute(steps, a[None], constant[None], size[None], reach[None], node.error)
+    return forms[0], constants[0], [rows[0] for rows in felt]
 
 
 def _goal_forms(node: _Node, goals: Floats) -> tuple[Floats, Floats, list[Floats]]:
     last = node.query.net.layers[-1]
     start = goals @ last.weight, goals @ last.bias, np.abs(goals) @ node.terms[-1]
-    return _substituted(node, len(node.lines), *start)
+    return _substitute(node, len(node.lines), *start)
 
 
 def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
@@ -193,12 +187,12 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
         more, shifts, top = forms, constants, np.inf
         for rounds in range(ROUNDS + 1):
             for g in group:
-                everything.cut(np.append(-more[g], 1.0), over(shifts[g], floor[g]))
+                everything.add_cut(np.append(-more[g], 1.0), over(shifts[g], floor[g]))
             before, (top, x, weights) = top, everything.maximise(goal, 0.0)
             top = min(top, before)
             if rounds == ROUNDS or not 0 < top <= ENOUGH * before:
                 break
-            more, shifts, _ = _goal_forms(_touching(node, x[:-1]), query.goals)
+            more, shifts, _ = _goal_forms(_touch(node, x[:-1]), query.goals)
         nodes.bounds[n, c] = top
         if top > best:
             best, found.x[n] = top, x[:-1]
@@ -209,7 +203,7 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
     return np.asarray(kept)
 
 
-def _touching(node: _Node, x: Floats) -> _Node:
+def _touch(node: _Node, x: Floats) -> _Node:
     """Return the node with lines that touch the graphs of the units where the network is at x.
 
     They touch in the middle of a bin of the range: at its ends all edges would do, and rounding would choose.
@@ -222,9 +216,7 @@ def _touching(node: _Node, x: Floats) -> _Node:
         z, low, width = weight @ y + bias, node.low[own], node.high[own] - node.low[own]
         bin_ = np.floor(BINS * np.divide(z - low, width, out=np.zeros_like(z), where=width > 0))
         lines.append(_lines(node, own, low + (np.clip(bin_, 0, BINS - 1) + 0.5) / BINS * width))
-        (knots, slopes, intercepts), unit = f, np.arange(len(z))
-        piece = (z[:, None] > knots).sum(axis=1)
-        y = slopes[unit, piece] * z + intercepts[unit, piece]
+        y = f(z)
     return replace(node, lines=lines)
 
 
@@ -236,7 +228,7 @@ def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
     """
     query, net = node.query, node.query.net
     if node.region.cuts:
-        wider = node.region.shrunk()
+        wider = node.region.with_margin()
         top, x, _ = wider.maximise(np.append(np.zeros(net.inputs), 1.0), 0.0)
         node.region.empty |= top == NEVER
         found.x[n] = x[: net.inputs]
@@ -254,7 +246,7 @@ def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
         columns = np.concatenate([(middle * columns) @ weight, reach[fresh, None] * weight[fresh]])
         owners = np.concatenate([owners, start + fresh])
         centre = (middle * centre) @ weight
-    error = gamma(4 * sum(net.widths) + 64 + 4 * len(node.low)) * (2.0 + len(columns))
+    error = roundings(4 * sum(net.widths) + 64 + 4 * len(node.low)) * (2.0 + len(columns))
     spread = error * terms + (np.abs(columns) * (1 + 1e-12)).sum(axis=0) + 4 * UNIT * np.abs(centre)
     found.gradient[n] = np.stack([centre - spread, centre + spread], axis=1)
     scores = np.zeros(len(node.low))
@@ -264,7 +256,9 @@ def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
 
 def _slopes(node: _Node, start: int, count: int) -> tuple[Floats, Floats]:
     """Return the least and the largest slope of each unit of a layer on its range."""
-    knots, slopes = (table[start : start + count] for table in (node.query.tables.knots, node.query.tables.slopes))
+    knots, slopes = (
+        table[start : start + count] for table in (node.query.net.tables.knots, node.query.net.tables.slopes)
+    )
     low, high = node.low[start : start + count, None], node.high[start : start + count, None]
     ends = np.pad(knots, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
     begin, end = ends[:, :-1], ends[:, 1:]
@@ -279,7 +273,7 @@ def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
     if not (scores > 0).any():  # where the goals are exact, the cuts need not be
         scores = gap.sum(axis=0)
     if not (scores > 0).any():  # nothing matters, or numbers are too large: any unit that may cross a knot
-        knots = node.query.tables.knots
+        knots = node.query.net.tables.knots
         inside = np.argwhere((knots > node.low[:, None]) & (knots < node.high[:, None]))
         return (node.shapes.shape[1] + int(inside[0, 0]), int(inside[0, 1])) if len(inside) else (-1, -1)
     middle = (node.region.low + node.region.high) / 2

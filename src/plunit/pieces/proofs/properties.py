@@ -19,19 +19,10 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.limits import many
-from plunit.pieces.networks import Network, interval
-from plunit.pieces.proofs.domain import (
-    Comparison,
-    Constraints,
-    Domain,
-    at_most,
-    constraint_rows,
-    fractions,
-    inequalities,
-    numbers,
-)
-from plunit.pieces.proofs.linear import FLOOR, gamma
+from plunit.pieces.boxes import interval, many
+from plunit.pieces.networks import Network
+from plunit.pieces.proofs.domain import Comparison, Constraints, Domain, at_most, constraint_rows, inequalities, numbers
+from plunit.pieces.rounding import FLOOR, fractions, roundings
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +58,7 @@ class Condition:
         size = np.abs(self.rows)
         with np.errstate(over="ignore", invalid="ignore"):
             middle = self.rows @ y - self.limits
-            spread = size @ error + gamma(len(y) + 8) * (size @ np.abs(y) + np.abs(self.limits)) + FLOOR
+            spread = size @ error + roundings(len(y) + 8) * (size @ np.abs(y) + np.abs(self.limits)) + FLOOR
             return middle - spread, middle + spread
 
 

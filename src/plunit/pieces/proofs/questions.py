@@ -1,4 +1,4 @@
-"""Questions about values: how large, how small, how far apart, and where does one output exceed another."""
+"""Questions about values: how large, how small, and how far apart."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import overload
 
 import numpy as np
 
-from plunit.pieces import exact_curves
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.exact_curves import Curve
-from plunit.pieces.limits import Progress
-from plunit.pieces.networks import Network, check_network
+from plunit.pieces.boxes import sizes
+from plunit.pieces.exact import line_curves
+from plunit.pieces.exact.limits import Report
+from plunit.pieces.exact.line_curves import Curve
+from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
-from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT
-from plunit.pieces.proofs.properties import Condition
+from plunit.pieces.proofs.linear import NEVER
 from plunit.pieces.rewriting import difference, merged
+from plunit.pieces.rounding import FLOOR, UNIT
 
 PROVED = 1e-6
 """A value is proved if no other can be larger by more than this part of the largest |f| that was seen."""
@@ -108,11 +109,7 @@ class LargestGoal:
     @cached_property
     def _lowest(self) -> float:
         """A number that no value is below: what matters until the first point of the domain is found."""
-        size = np.abs(self.domain.box).max(axis=1)
-        for layer in self.query.net.layers:
-            size = np.abs(layer.weight) @ size + np.abs(layer.bias)
-            if layer.activation is not None:
-                size = np.abs(layer.activation.slopes).max(axis=-1) * size + np.abs(layer.activation.at_zero)
+        *_, size = sizes(self.query.net, np.abs(self.domain.box).max(axis=1))
         return -1.001 * float(np.abs(self.goal) @ size) - FLOOR
 
 
@@ -123,7 +120,7 @@ def maximum(
     output: int = 0,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Optimum:
     """Max f(x) over x in the box: where it is, and a bound that no value exceeds.
 
@@ -153,7 +150,7 @@ def minimum(
     output: int = 0,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Optimum:
     """Min f(x) over x in the box: where it is, and a bound that no value is below; arguments as `maximum`."""
     domain, goal = Domain.of(net, box, constraints), _one_output(net, output)
@@ -167,7 +164,7 @@ def bounds(
     *,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Bounds:
     """Low <= f(x) <= high for every output, each as narrow as can be; `time_limit` is for all of them together."""
     domain, effort = Domain.of(net, box, constraints), Effort.of(time_limit, progress)
@@ -186,7 +183,7 @@ def distance(
     *,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Optimum: ...
 def distance(
     one: Network | Curve,
@@ -195,7 +192,7 @@ def distance(
     *,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Optimum | float:
     """Sup |f(x) - g(x)| over the box and all outputs, of two networks; or of two curves over their domain.
 
@@ -208,7 +205,7 @@ def distance(
     if isinstance(one, Curve) and isinstance(other, Curve):
         if box is not None or constraints is not None:
             raise TypeError("curves have a domain of their own; give distance(one, other) alone")
-        return exact_curves.distance(one, other)
+        return line_curves.distance(one, other)
     if not (isinstance(one, Network) and isinstance(other, Network)) or box is None:
         raise TypeError(
             f"distance takes two curves, or two networks and a box, got {type(one).__name__}, {type(other).__name__}"
@@ -219,42 +216,6 @@ def distance(
     return largest_of([_largest(both, domain, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
 
 
-def counterexample(
-    net: Network,
-    box: Box,
-    condition: tuple[int, int],
-    *,
-    constraints: Constraints = None,
-    time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
-) -> Optimum | None:
-    """Find an x in the box where output i exceeds output j, condition = (i, j); None if it is proved that none does.
-
-    `value` of the answer is f_i(x) - f_j(x). `Undecided` is raised if time is over before either, or if the largest
-    difference cannot be told apart from 0.
-    """
-    check_network(net)
-    try:
-        first, second = condition
-    except (TypeError, ValueError):
-        raise ValueError(f"condition must be a pair of outputs (i, j), got {condition!r}") from None
-    i, j = (checked_index(output, net.outputs, "condition", "outputs") for output in (first, second))
-    goal, start = np.eye(net.outputs)[i] - np.eye(net.outputs)[j], time.monotonic()
-    aim = LargestGoal(net, Domain.of(net, box, constraints), goal)
-    positive = Condition(-goal[None], np.zeros(1), strict=True)
-
-    def accept(x: Floats, case: int) -> Floats | None:
-        return x if aim.query.meets(x, [positive]) and aim.domain.contains(x) else None
-
-    found = search(aim, aim.domain.box[None], Effort.of(time_limit, progress), least=0.0, accept=accept)
-    answer = Optimum.of(found, float(net(found.x) @ goal), time.monotonic() - start)
-    if found.found:
-        return answer
-    if found.bound > 0:
-        raise Undecided(answer)
-    return None
-
-
 def _largest(net: Network, domain: Domain, goal: Floats, effort: Effort) -> Optimum:
     start = time.monotonic()
     found = search(LargestGoal(net, domain, goal), domain.box[None], effort, gap=GAP)
@@ -262,14 +223,14 @@ def _largest(net: Network, domain: Domain, goal: Floats, effort: Effort) -> Opti
 
 
 def _one_output(net: Network, output: int) -> Floats:
-    return np.asarray(np.eye(net.outputs)[checked_index(output, net.outputs, "output", "outputs")])
+    return np.asarray(np.eye(net.outputs)[check_index(output, net.outputs, "output", "outputs")])
 
 
 def _signed_outputs(net: Network) -> list[Floats]:
     return [sign * row for sign in (-1.0, 1.0) for row in np.eye(net.outputs)]
 
 
-def checked_index(value: int, count: int, name: str, what: str) -> int:
+def check_index(value: int, count: int, name: str, what: str) -> int:
     """Check the index of one of `count` inputs or outputs."""
     try:
         found = -1 if isinstance(value, (bool, np.bool_)) else index(value)

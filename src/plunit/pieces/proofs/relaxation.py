@@ -13,54 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.functions import Functions
-from plunit.pieces.networks import Layer, Network
-from plunit.pieces.proofs.linear import FLOOR, UNIT, gamma
-
-
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """Units: knots [units, k], slopes [units, k + 1], and both ends of the intercepts; tables[i:j] are some of them."""
-
-    knots: Floats
-    slopes: Floats
-    low: Floats
-    high: Floats
-
-    @classmethod
-    def of(cls, net: Network) -> Tables:
-        """Take all hidden units and round their exact intercepts outward; units with fewer knots repeat their last."""
-        layers = [Functions.of(f) for _, f in net.hidden]
-        count = max((f.knots.shape[1] for f in layers), default=1)
-        parts = [_layer_tables(f, count) for f in layers] or [(np.zeros((0, count)), *[np.zeros((0, count + 1))] * 3)]
-        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-    def __getitem__(self, units: slice) -> Tables:
-        return Tables(self.knots[units], self.slopes[units], self.low[units], self.high[units])
-
-
-def _layer_tables(f: Functions, count: int) -> tuple[Floats, ...]:
-    wider = ((0, 0), (0, count - f.knots.shape[1]))
-    ends = np.array([[outward(number) for number in row] for row in f.intercepts])
-    tables = (f.knots, f.slopes, ends[..., 0], ends[..., 1])
-    return tuple(np.pad(table, wider, mode="edge")[f.kinds] for table in tables)
-
-
-def outward(number: Fraction) -> tuple[float, float]:
-    """Return the floats around an exact number."""
-    try:
-        near = float(number)
-    except OverflowError:
-        raise ValueError("a number of the network is beyond 1.8e308; scale its weights, knots or slopes") from None
-    low = near if Fraction(near) <= number else float(np.nextafter(near, -np.inf))
-    return low, near if Fraction(near) >= number else float(np.nextafter(near, np.inf))
+from plunit.pieces.networks import Layer, Network, UnitTables
+from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +38,7 @@ class Lines:
     size: Floats
 
     @classmethod
-    def of(cls, units: Tables, low: Floats, high: Floats, touch: Floats) -> Lines:
+    def of(cls, units: UnitTables, low: Floats, high: Floats, touch: Floats) -> Lines:
         """Take the edges of the hulls over `touch`, for units whose z lie between low and high, [..., units]."""
         number = np.arange(low.shape[-1])
         on, last = ((units.knots <= low[..., None]).sum(axis=-1), (units.knots < high[..., None]).sum(axis=-1))
@@ -94,7 +55,7 @@ class Lines:
         return found
 
 
-def _sizes(units: Tables, unit: Ints, piece: Ints, z: Floats) -> Floats:
+def _sizes(units: UnitTables, unit: Ints, piece: Ints, z: Floats) -> Floats:
     """Return a bound of |f(z)| on this piece."""
     low, high = units.low[unit, piece], units.high[unit, piece]
     size = np.abs(units.slopes[unit, piece] * z) + np.abs(high) + (high - low)
@@ -102,17 +63,17 @@ def _sizes(units: Tables, unit: Ints, piece: Ints, z: Floats) -> Floats:
 
 
 def _bend(
-    found: Lines, units: Tables, at: tuple[Ints, ...], low: Floats, high: Floats, touch: Floats, last: Ints
+    found: Lines, units: UnitTables, at: tuple[Ints, ...], low: Floats, high: Floats, touch: Floats, last: Ints
 ) -> None:
     """Write the lines of units that cross a knot, whose ends and knots between are points (z, value)."""
-    unit = at[-1][:, None]
     knots = units.knots[at[-1]]
     inside = (knots > low[:, None]) & (knots < high[:, None])
     z = np.concatenate([low[:, None], np.clip(knots, low[:, None], high[:, None]), high[:, None]], axis=1)
-    piece = (knots[:, None, :] < z[:, :, None]).sum(axis=2)
-    product, end = units.slopes[unit, piece] * z, units.high[unit, piece]
+    tables = (table[at[-1]][:, None] for table in (units.slopes, units.low, units.high))
+    slopes, start, end = at_pieces(z, knots[:, None], *tables)
+    product = slopes * z
     value = product + end
-    error = end - units.low[unit, piece] + 4 * UNIT * (np.abs(product) + np.abs(end)) + FLOOR
+    error = end - start + 4 * UNIT * (np.abs(product) + np.abs(end)) + FLOOR
     found.size[at] = ((np.abs(value) + error) * (1 + 4 * UNIT)).max(axis=1)
     for side, sign in enumerate((1.0, -1.0)):
         slope = _hull_edge(z, sign * value, touch, sign * units.slopes[at[-1], last])[:, None]
@@ -144,12 +105,12 @@ def terms_of(layer: Layer, size: Floats) -> Floats:
 class LinearBounds:
     """Linear functions above and below the first output of a network, f(x) <= y + a (x - m) in a box with middle m.
 
-    What `numpy_bounds` does for one box with cuts, for boxes without cuts: all of them are rows of the same arrays.
+    `numpy_bounds` does the same, by `substitute`, on one box with cuts. Here boxes are rows of the same arrays.
     """
 
     def __init__(self, net: Network) -> None:
-        self.net, self.tables = net, Tables.of(net)
-        self.error = gamma(4 * sum(net.widths) + 64) * 1.0001
+        self.net = net
+        self.error = roundings(4 * sum(net.widths) + 64) * 1.0001
 
     def __call__(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Return y [n, 2] and a [n, 2, in] for the boxes low <= x <= high, [n, in]; the bound from above comes first.
@@ -160,43 +121,69 @@ class LinearBounds:
         lines, terms, size, start = list[Lines](), list[Floats](), reach, 0
         for layer, _ in self.net.hidden:
             terms.append(terms_of(layer, size))
-            a, b = self._substituted(lines, terms, layer, reach)
+            a, b = self._substitute(lines, terms, layer, reach)
             top, units = _largest(a, b, low, high), len(layer.bias)
             ends = -top[:, units:], top[:, :units]
-            lines.append(Lines.of(self.tables[start : start + units], *ends, ends[0] / 2 + ends[1] / 2))
+            lines.append(Lines.of(self.net.tables[start : start + units], *ends, ends[0] / 2 + ends[1] / 2))
             start, size = start + units, lines[-1].size
         last = self.net.layers[-1]
         first = Layer(last.weight[:1], last.bias[:1], None)
         terms.append(terms_of(first, size))
-        a, b = self._substituted(lines, terms, first, reach)
+        a, b = self._substitute(lines, terms, first, reach)
         size = _dot(np.abs(a), np.abs(middle)) + np.abs(b)
-        at = b + _dot(a, middle) + gamma(2 * a.shape[2] + 8) * size + FLOOR
+        at = b + _dot(a, middle) + roundings(2 * a.shape[2] + 8) * size + FLOOR
         return at * [1.0, -1.0], a * [[1.0], [-1.0]]
 
-    def _substituted(
+    def _substitute(
         self, lines: Sequence[Lines], terms: Sequence[Floats], layer: Layer, reach: Floats
     ) -> tuple[Floats, Floats]:
-        """Return forms of x above z and above -z of the layer behind these lines: [n, rows, in] and [n, rows]."""
+        """Return forms of x above z and above -z of the layer after these lines: [n, rows, in] and [n, rows]."""
         rows, constant = np.concatenate([layer.weight, -layer.weight])[None], np.concatenate([layer.bias, -layer.bias])
-        size: Any = np.tile(terms[-1], 2)
-        before = zip(self.net.layers[: len(lines)], lines, terms, strict=False)
-        for layer, own, own_terms in reversed(list(before)):
-            plus, minus = np.maximum(rows, 0.0), np.minimum(rows, 0.0)
-            (upper, lower), (above, below) = own.slope, own.constant
-            constant = constant + (_dot(plus, above + upper * layer.bias) + _dot(minus, below + lower * layer.bias))
-            size = size + _dot(plus, np.abs(upper) * own_terms + np.abs(above))
-            size += _dot(-minus, np.abs(lower) * own_terms + np.abs(below))
-            size += FLOOR * (own_terms.sum(axis=1, keepdims=True) + 1)
-            if len(rows) == 1 < len(reach):  # the same rows for all boxes: one product of matrices
-                through = [
-                    (part[0][:, :, None] * layer.weight).transpose(1, 0, 2).reshape(len(layer.bias), -1)
-                    for part in (plus, minus)
-                ]
-                rows = (upper @ through[0] + lower @ through[1]).reshape(len(reach), rows.shape[1], -1)
-            else:
-                rows = (plus * upper[:, None] + minus * lower[:, None]) @ layer.weight
-        rows = np.broadcast_to(rows, (len(reach), *rows.shape[1:]))
-        return rows, constant + self.error * (size + _dot(np.abs(rows), reach))
+        steps = [
+            (before, own.slope, own.constant, own_terms)
+            for before, own, own_terms in zip(self.net.layers, lines, terms, strict=False)
+        ]
+        return substitute(steps, rows, constant, np.tile(terms[-1], 2), reach, self.error)[:2]
+
+
+Step = tuple[Layer, Floats, Floats, Floats]
+"""A layer, the slope and the constant of its lines, [2, n, units], and a bound of its terms, [n, units]."""
+
+
+def substitute(
+    steps: Sequence[Step], rows: Floats, constant: Any, size: Any, reach: Floats, error: float
+) -> tuple[Floats, Floats, list[Floats]]:
+    """Go back to x from rows y + constant, y the values after the last step, in n boxes at once.
+
+    Args:
+        steps: the layers from the first to the last.
+        rows: [n, rows, units], or [1, rows, units] for all boxes.
+        constant: [n, rows], or [rows].
+        size: [n, rows], the sizes of the terms so far, which count for rounding.
+        reach: [n, in], |x| in each box.
+        error: the relative error of all operations.
+
+    Returns:
+        a [n, rows, in] and b [n, rows] with rows y + constant <= a x + b, and the rows at each layer, first to last.
+    """
+    felt: list[Floats] = []
+    for layer, (upper, lower), (above, below), terms in reversed(steps):
+        felt.insert(0, rows)
+        plus, minus = np.maximum(rows, 0.0), np.minimum(rows, 0.0)
+        constant = constant + (_dot(plus, above + upper * layer.bias) + _dot(minus, below + lower * layer.bias))
+        size = size + _dot(plus, np.abs(upper) * terms + np.abs(above))
+        size += _dot(-minus, np.abs(lower) * terms + np.abs(below))
+        size += FLOOR * (terms.sum(axis=1, keepdims=True) + 1)
+        if len(rows) == 1 < len(reach):  # the same rows for all boxes: one product of matrices
+            through = [
+                (part[0][:, :, None] * layer.weight).transpose(1, 0, 2).reshape(len(layer.bias), -1)
+                for part in (plus, minus)
+            ]
+            rows = (upper @ through[0] + lower @ through[1]).reshape(len(reach), rows.shape[1], -1)
+        else:
+            rows = (plus * upper[:, None] + minus * lower[:, None]) @ layer.weight
+    rows = np.broadcast_to(rows, (len(reach), *rows.shape[1:]))
+    return rows, constant + error * (size + _dot(np.abs(rows), reach)), felt
 
 
 def _dot(rows: Floats, vector: Floats) -> Floats:
@@ -211,4 +198,4 @@ def _largest(a: Floats, b: Floats, low: Floats, high: Floats) -> Floats:
     middle, half = low / 2 + high / 2, (high - low) / 2 * (1 + 4 * UNIT) + FLOOR
     steep = np.abs(a)
     size = _dot(steep, np.abs(middle) + half) + np.abs(b)
-    return np.asarray(b + _dot(a, middle) + _dot(steep, half) + gamma(4 * a.shape[2] + 16) * size + FLOOR)
+    return np.asarray(b + _dot(a, middle) + _dot(steep, half) + roundings(4 * a.shape[2] + 16) * size + FLOOR)

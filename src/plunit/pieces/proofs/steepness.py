@@ -14,14 +14,16 @@ from functools import cached_property
 
 import numpy as np
 
+from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.limits import Progress
+from plunit.pieces.exact.limits import Report
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import POINTS, SECONDS, Effort, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
-from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT, gamma
-from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, checked_index, largest_of, shares
+from plunit.pieces.proofs.linear import NEVER
+from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, check_index, largest_of, shares
+from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
 SAMPLES = 5000
 """The number of gradients that are evaluated to find the scale of slopes."""
@@ -40,7 +42,7 @@ def lipschitz(
     norm: float = 2,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Optimum:
     """The smallest L with |f_i(x) - f_i(y)| <= L ||x - y|| on the box, for every output i.
 
@@ -76,7 +78,7 @@ def is_monotone(
     output: int = 0,
     constraints: Constraints = None,
     time_limit: float | None = SECONDS,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> bool:
     """Return whether f(x) never falls (or never rises) as x[feature] grows in the box.
 
@@ -85,10 +87,10 @@ def is_monotone(
     or if the slopes cannot be told apart from 0.
     """
     domain, free = _inner_domain(net, box, constraints)
-    feature = checked_index(feature, net.inputs, "feature", "inputs")
+    feature = check_index(feature, net.inputs, "feature", "inputs")
     if not free[feature]:
         raise ValueError(f"input {feature} is fixed at {domain.box[feature, 0]}, so nothing can grow; widen the box")
-    goal = np.eye(net.outputs)[checked_index(output, net.outputs, "output", "outputs")]
+    goal = np.eye(net.outputs)[check_index(output, net.outputs, "output", "outputs")]
     side, sign = (0, -1.0) if increasing else (1, 1.0)
 
     def wrong(gradients: Floats) -> Floats:
@@ -137,7 +139,7 @@ def _inner_domain(net: Network, box: Box, constraints: Constraints) -> tuple[Dom
     """Return the domain and which inputs are free in it; ValueError if none is, or if the domain is flat."""
     domain = Domain.of(net, box, constraints)
     free = domain.box[:, 0] < domain.box[:, 1]
-    if not free.any() or (constraints is not None and domain.centre()[1] <= FLAT):
+    if not free.any() or (constraints is not None and domain.centre[1] <= FLAT):
         what = "the constraints leave a flat domain" if free.any() else "all inputs are fixed"
         raise ValueError(f"{what}, where a gradient has no meaning; widen the domain")
     return domain, free
@@ -185,11 +187,11 @@ def _off_knots(query: Query, x: Floats) -> Bools:
     for (weight, _, f), (z, error) in zip(query.layers, query.enclosures(x), strict=True):
         if f is None:
             break
-        knots, slopes, _ = f
+        knots, slopes, _ = f.units
         bends, felt = np.diff(slopes) != 0, felt @ np.abs(weight).T
         near = np.abs(z[..., None] - knots) <= error[..., None] + 4 * UNIT * np.abs(z[..., None])
         found &= ~((near & bends).any(axis=-1) & (felt > 0)).any(axis=1)
-        felt = felt * np.abs(slopes[np.arange(z.shape[1]), (z[..., None] > knots).sum(axis=-1)])
+        felt = felt * np.abs(at_pieces(z, knots, slopes)[0])
     return found
 
 
@@ -199,4 +201,4 @@ def _gradient(query: Query, x: Floats) -> tuple[Floats, Floats]:
     size = np.abs(query.goals[0]) @ np.abs(query.net.layers[-1].weight)
     for layer, slope in zip(query.net.layers[-2::-1], slopes[::-1], strict=True):
         size = (size * np.abs(slope[0])) @ np.abs(layer.weight)
-    return query.gradients(slopes, query.goals[:1])[0], gamma(4 * sum(query.net.widths) + 64) * size + FLOOR
+    return query.gradients(slopes, query.goals[:1])[0], roundings(4 * sum(query.net.widths) + 64) * size + FLOOR

@@ -1,4 +1,5 @@
-"""Least-squares fits of data by continuous segments with free knots.
+"""Curves of few pieces with free knots: least-squares fits of data, and the closest curves to a given one.
 
-Points (x, y) enter, and a `Segments` with its curve leaves. Start with `least_squares.py`.
+Points (x, y) enter `least_squares.py`, and a `Segments` with its curve leaves. A `Curve` enters `simplifying.py`, and
+one with fewer pieces leaves.
 """

@@ -1,6 +1,6 @@
 """`fit_segments`: the continuous curve of k segments with the least sum w (y - f(x))^2, for given k or by a criterion.
 
-The search finds knots; the last digits of a fit come from `polished`: running sums of y lose half of them, but running
+The search finds knots; the last digits of a fit come from `polish`: running sums of y lose half of them, but running
 sums of the residuals do not.
 """
 
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.exact.layer import EPS
-from plunit.pieces.exact_curves import Curve
+from plunit.pieces.exact.line_curves import Curve
+from plunit.pieces.rounding import EPS
 from plunit.pieces.segments import search
-from plunit.pieces.segments.sums import Data, Sums, checked_pieces, read_data
+from plunit.pieces.segments.sums import Data, Sums, check_pieces, read_data
 
-MOST = 30
+MOST_SEGMENTS = 30
 """The most segments that are tried when their number is not given."""
 
 PATIENCE = 3
@@ -71,29 +71,29 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
     distinct = np.unique(data.x)
     sums = Sums.of(data.x, data.y, data.w)
     if pieces is None:
-        return _result(data, *_chosen(data, sums, distinct))
-    count = checked_pieces(pieces, len(distinct))
-    fit = _fitted(data, sums, distinct, count)
+        return _result(data, *_choose(data, sums, distinct))
+    count = check_pieces(pieces, len(distinct))
+    fit = _fit(data, sums, distinct, count)
     return _result(data, fit, [_trial(data, count, fit.error)])
 
 
-def _fitted(data: Data, sums: Sums, distinct: Floats, count: int) -> Polished:
+def _fit(data: Data, sums: Sums, distinct: Floats, count: int) -> Polished:
     """Return the fit with so many segments; where points are too close for them, one with fewer and a segment split."""
-    fit = polished(sums, data.y, distinct if count == len(distinct) - 1 else search.best_knots(sums, distinct, count))
-    if count == 1 or fit.error <= (1 + 1e-9) * polished(sums, data.y, distinct[[0, -1]]).error + _floor(data):
+    fit = polish(sums, data.y, distinct if count == len(distinct) - 1 else search.best_knots(sums, distinct, count))
+    if count == 1 or fit.error <= (1 + 1e-9) * polish(sums, data.y, distinct[[0, -1]]).error + _floor(data):
         return fit
-    fewer = _fitted(data, sums, distinct, count - 1)
+    fewer = _fit(data, sums, distinct, count - 1)
     wide = int(np.argmax(np.diff(fewer.knots))) + 1
     knots, values = (np.insert(part, wide, part[wide - 1 : wide + 1].mean()) for part in (fewer.knots, fewer.values))
     return Polished(knots, values, fewer.error)
 
 
-def _chosen(data: Data, sums: Sums, distinct: Floats) -> tuple[Polished, list[Trial]]:
+def _choose(data: Data, sums: Sums, distinct: Floats) -> tuple[Polished, list[Trial]]:
     """Return the fit with the lowest criterion, and what was tried."""
-    most = max(1, min(MOST, (len(distinct) - 1) // 2))
+    most = max(1, min(MOST_SEGMENTS, (len(distinct) - 1) // 2))
     sets, tried = list[Floats](), list[Trial]()
     for count, knots in enumerate(search.starts(sums, search.places(distinct, most), most), 1):
-        found, errors = search.refined(sums, knots[None], search.NEWTON_STEPS)
+        found, errors = search.refine(sums, knots[None], search.NEWTON_STEPS)
         sets.append(found[0])
         tried.append(_trial(data, count, float(errors[0])))
         if count - _lowest(tried) > PATIENCE:
@@ -102,7 +102,7 @@ def _chosen(data: Data, sums: Sums, distinct: Floats) -> tuple[Polished, list[Tr
     # the best number and its neighbours are searched more thoroughly
     while near := {_lowest(tried) + step for step in (-1, 0, 1)} & set(range(1, len(tried) + 1)) - set(fits):
         for count in sorted(near):
-            fits[count] = polished(sums, data.y, search.best_knots(sums, distinct, count, sets[count - 1]))
+            fits[count] = polish(sums, data.y, search.best_knots(sums, distinct, count, sets[count - 1]))
             tried[count - 1] = _trial(data, count, fits[count].error)
     return fits[_lowest(tried)], tried
 
@@ -143,13 +143,13 @@ class Polished(NamedTuple):
     error: float
 
 
-def polished(sums: Sums, y: Floats, knots: Floats) -> Polished:
+def polish(sums: Sums, y: Floats, knots: Floats) -> Polished:
     """Return the fit after Gauss-Newton steps of the knots, with its values at their best."""
-    best, left = _settled(sums, y, knots)
+    best, left = _settle(sums, y, knots)
     damping = 1e-6
     for _ in range(_POLISH_STEPS if len(knots) > 2 else 0):
         step = search.knot_step(best.knots, best.values, left, np.array(damping))
-        trial, trial_left = _settled(sums, y, search.moved(best.knots, step))
+        trial, trial_left = _settle(sums, y, search.move(best.knots, step))
         gain = best.error - trial.error
         if gain > 0:
             best, left, damping = trial, trial_left, damping / 10
@@ -162,7 +162,7 @@ def polished(sums: Sums, y: Floats, knots: Floats) -> Polished:
     return best
 
 
-def _settled(sums: Sums, y: Floats, knots: Floats) -> tuple[Polished, search.Fit]:
+def _settle(sums: Sums, y: Floats, knots: Floats) -> tuple[Polished, search.Fit]:
     """Return the best values at the knots, corrected until they do not change, and the last correction."""
     values, rest = np.zeros(len(knots)), y
     for _ in range(2):

@@ -2,7 +2,7 @@
 
 The programs over places in all of the interval follow Bellman (1961; docs/glossary.md). The error has a kink, and may
 have a minimum, at every point of the data that a knot crosses. So there are many local minima, and knots side by side
-must move together to leave one: programs over windows around the knots do that (`tuned`).
+must move together to leave one: programs over windows around the knots do that (`tune`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.segments.sums import Parabola, Parts, Sums, chained, extended, joined
+from plunit.pieces.segments.sums import Parabola, Parts, Sums, chain_parabolas, extend, join_parabolas
 
 PLACES = 64
 """The number of places for knots, about; up to twice as many for few points, because then the points are places."""
@@ -29,7 +29,7 @@ ROUNDS, WORTH = 8, 1e-4
 MANY = 240
 """The most rounds times segments, because a round takes long for many segments; but two rounds at least."""
 
-TUNED, SPREAD, NEAR = 3, 0.006, 6.0
+TUNED, SPREAD, WORSE = 3, 0.006, 6.0
 """The most sets of knots that are tuned; how far apart they are, as a part of half the interval; and how much larger
 their errors may be than the least, as a part and times the number of points."""
 
@@ -84,7 +84,7 @@ def sweep(parts: Parts, ridge: float, count: int) -> tuple[list[Parabola], list[
     before: list[Ints] = []
     for _ in range(count):
         with np.errstate(all="ignore"):
-            new = extended(Parabola(*(part[:, None] for part in found[-1])), parts, ridge)
+            new = extend(Parabola(*(part[:, None] for part in found[-1])), parts, ridge)
             least = np.where(later, new.c - new.b * new.b / (new.a + ridge), np.inf)
         origin = np.argmin(least, axis=0)
         reached = least[origin, at] < np.inf
@@ -118,11 +118,11 @@ def paths(sums: Sums, where: Floats, count: int) -> Floats:
     if count == 1:
         return where[[[0, last]]]
     left, before = sweep(parts, sums.ridge, count - 1)
-    mirrored = Parts(*(part.T[::-1, ::-1] for part in parts.reversed()))
+    mirrored = Parts(*(part.T[::-1, ::-1] for part in parts.reverse()))
     right, behind = sweep(mirrored, sums.ridge, count - 1)
     errors = np.full((count - 1, last + 3), np.inf)
     for j in range(1, count):
-        errors[j - 1, 1:-1] = joined(left[j], Parabola(*(part[::-1] for part in right[count - j])), sums.ridge)
+        errors[j - 1, 1:-1] = join_parabolas(left[j], Parabola(*(part[::-1] for part in right[count - j])), sums.ridge)
     error = errors[:, 1:-1]
     rows, columns = np.nonzero((error <= errors[:, :-2]) & (error <= errors[:, 2:]) & (error < np.inf))
     found: dict[tuple[int, ...], None] = {}
@@ -144,15 +144,15 @@ def best_knots(sums: Sums, distinct: Floats, count: int, knots: Floats | None = 
     errors, lowest = fit_values(sums, sets).error, np.inf
     for turn in range(max(2, min(ROUNDS, MANY // count))):
         where = places(distinct, count, turn % 2 == 1, sets[0] if len(sets) else None)
-        found, more = refined(sums, paths(sums, where, count), STEPS)
+        found, more = refine(sums, paths(sums, where, count), STEPS)
         sets, errors = np.concatenate([sets, found]), np.concatenate([errors, more])
         order = np.argsort(errors, kind="stable")
         sets, errors = sets[order], errors[order]
         lowest, before = errors[0], lowest
         if not before - lowest > WORTH * lowest:
             break
-    near = sets[errors <= (1 + NEAR / len(sums.x)) * lowest]
-    fits = [tuned(sums, distinct, one) for one in apart(near)]
+    near = sets[errors <= (1 + WORSE / len(sums.x)) * lowest]
+    fits = [tune(sums, distinct, one) for one in apart(near)]
     return min(fits, key=lambda fit: fit[1])[0]
 
 
@@ -173,7 +173,7 @@ class Fit(NamedTuple):
     parts: Parts
     inverse: Floats
 
-    def replaced(self, better: Bools, other: Fit) -> Fit:
+    def replace_where(self, better: Bools, other: Fit) -> Fit:
         """Return another fit where it is better."""
         parts = Parts(*(np.where(better[:, None], new, old) for new, old in zip(other.parts, self.parts, strict=True)))
         values = np.where(better[:, None], other.values, self.values)
@@ -237,43 +237,43 @@ def rooms(knots: Floats) -> Floats:
     return np.maximum(0.45 * (knots[..., 1:] - knots[..., :-1] - CLOSEST), 0.0)
 
 
-def moved(knots: Floats, step: Floats) -> Floats:
+def move(knots: Floats, step: Floats) -> Floats:
     """Return knots with the inner ones moved, each by less than half the way to its neighbours."""
     room, result = rooms(knots), knots.copy()
     result[..., 1:-1] += np.minimum(np.maximum(step, -room[..., :-1]), room[..., 1:])
     return result
 
 
-def refined(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
+def refine(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
     """Return better knots [sets, k + 1] and their squared errors [sets], by damped Gauss-Newton steps."""
     fit = fit_values(sums, knots)
     damping = np.full(len(knots), 1e-2)
     for _ in range(steps if knots.shape[-1] > 2 else 0):
-        trial = moved(knots, knot_step(knots, fit.values, fit, damping[:, None]))
+        trial = move(knots, knot_step(knots, fit.values, fit, damping[:, None]))
         new = fit_values(sums, trial)
         better = new.error < fit.error
         gained = fit.error - new.error > _NEWTON_WORTH * fit.error
-        knots, fit = np.where(better[:, None], trial, knots), fit.replaced(better, new)
+        knots, fit = np.where(better[:, None], trial, knots), fit.replace_where(better, new)
         if not (gained | ~better & (damping < 1)).any():
             break
         damping = np.where(better, damping * 0.2, damping * 8)
     return knots, fit.error
 
 
-def tuned(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
+def tune(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
     """Return better knots [k + 1] and their squared error."""
-    _, error = chained(sums, knots)
+    _, error = chain_parabolas(sums, knots)
     for _ in range(_WINDOW_ROUNDS if len(knots) > 2 else 0):
         for distances in DISTANCES:
-            knots = chosen(sums, knots, windows(distinct, knots, distances))
-        knots, found = settled(sums, distinct, knots)
+            knots = choose(sums, knots, windows(distinct, knots, distances))
+        knots, found = settle(sums, distinct, knots)
         gain, error = error - found, found
         if not gain > _WINDOW_WORTH * error:
             break
     return knots, error
 
 
-def settled(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
+def settle(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
     """Return better knots [k + 1] and their squared error, by Gauss-Newton steps that cross no point of the data.
 
     Knots at a point stay there.
@@ -283,7 +283,7 @@ def settled(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]
     fit, damping = fit_values(sums, knots), 0.0
     for _ in range(_WINDOW_STEPS):
         free = (low < knots[1:-1]) & (knots[1:-1] < high)
-        trial = moved(knots, knot_step(knots, fit.values, fit, np.where(free, damping, 1e30)))
+        trial = move(knots, knot_step(knots, fit.values, fit, np.where(free, damping, 1e30)))
         trial[1:-1] = np.clip(trial[1:-1], low, high)
         new = fit_values(sums, trial)
         gain = fit.error - new.error
@@ -307,24 +307,24 @@ def windows(distinct: Floats, knots: Floats, distances: Floats) -> Floats:
     return np.where((place < inner - room[:-1]) | (place > inner + room[1:]), inner, place)
 
 
-def chosen(sums: Sums, knots: Floats, place: Floats) -> Floats:
+def choose(sums: Sums, knots: Floats, place: Floats) -> Floats:
     """Return the best knots of the windows [k - 1, places], by a dynamic program; never worse than the knots.
 
     For each place of a knot the place of the knot before is that with the least error of the whole curve, if the knots
     behind stay where they are.
     """
     ridge, columns = sums.ridge, np.arange(place.shape[1])
-    ends = Parabola(*(part[2:, None] for part in chained(sums, knots)[0]))
-    behind = extended(ends, sums.between(place, knots[2:, None]).reversed(), ridge)
+    ends = Parabola(*(part[2:, None] for part in chain_parabolas(sums, knots)[0]))
+    behind = extend(ends, sums.between(place, knots[2:, None]).reverse(), ridge)
     between = sums.between(place[:-1, :, None], place[1:, None])
-    path = extended(Parabola(ridge, 0.0, 0.0), sums.between(knots[:1], place[0]), ridge)
+    path = extend(Parabola(ridge, 0.0, 0.0), sums.between(knots[:1], place[0]), ridge)
     before = []
     for j in range(len(place) - 1):
-        new = extended(Parabola(*(part[:, None] for part in path)), Parts(*(part[j] for part in between)), ridge)
-        origin = np.argmin(joined(new, Parabola(*(part[j + 1] for part in behind)), ridge), axis=0)
+        new = extend(Parabola(*(part[:, None] for part in path)), Parts(*(part[j] for part in between)), ridge)
+        origin = np.argmin(join_parabolas(new, Parabola(*(part[j + 1] for part in behind)), ridge), axis=0)
         path = Parabola(*(part[origin, columns] for part in new))
         before.append(origin)
-    at = [int(np.argmin(joined(path, Parabola(*(part[-1] for part in behind)), ridge)))]
+    at = [int(np.argmin(join_parabolas(path, Parabola(*(part[-1] for part in behind)), ridge)))]
     for origin in reversed(before):
         at.append(int(origin[at[-1]]))
     return np.concatenate([knots[:1], place[np.arange(len(place)), at[::-1]], knots[-1:]])

@@ -10,8 +10,8 @@ Running sums of w, w x, w x^2, w y and w x y give them for any segment. So a fit
 ten million, and many fits are computed at once.
 
 The least error of all curves up to a knot is a parabola a v^2 - 2 b v + c of the value v there (without sum w y^2).
-One more segment gives another parabola: `extended`. Two of them, from the left and from the right, give the error of a
-whole curve for any place of one knot: `joined`.
+One more segment gives another parabola: `extend`. Two of them, from the left and from the right, give the error of a
+whole curve for any place of one knot: `join_parabolas`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Data(NamedTuple):
     unit: float
 
 
-def _checked(x: Any, y: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
+def _check_data(x: Any, y: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
     """Return the data as sorted arrays, without points of weight 0."""
     given = {"x": x, "y": y, "weights": np.ones(np.shape(x)) if weights is None else weights}
     arrays = {name: np.asarray(array, dtype=np.float64) for name, array in given.items()}
@@ -66,7 +66,7 @@ def _checked(x: Any, y: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
 
 def read_data(x: Any, y: Any, weights: Any) -> Data:
     """Return the data in the units of the search; ValueError if they cannot be fitted."""
-    x, y, w = _checked(x, y, weights)
+    x, y, w = _check_data(x, y, weights)
     if len(x) < 2 or x[0] == x[-1]:
         raise ValueError(f"a fit needs points at two or more different x, got {len(np.unique(x))} with weight > 0")
     middle, half = x[0] / 2 + x[-1] / 2, x[-1] / 2 - x[0] / 2
@@ -90,7 +90,7 @@ def read_data(x: Any, y: Any, weights: Any) -> Data:
     )
 
 
-def checked_pieces(pieces: int, distinct: int) -> int:
+def check_pieces(pieces: int, distinct: int) -> int:
     """Return the number of segments; an error if it is not a positive integer, or too large for the data."""
     count = as_count("pieces", pieces, 1, np.inf)
     if count >= distinct:
@@ -109,7 +109,7 @@ class Parts(NamedTuple):
     d: Any
     e: Any
 
-    def reversed(self) -> Parts:
+    def reverse(self) -> Parts:
         """Return the parts with the two ends exchanged."""
         return Parts(self.c, self.b, self.a, self.e, self.d)
 
@@ -162,15 +162,15 @@ class Sums:
         """Return the parts of segments [p, q], of shapes that can be broadcast."""
         axes = max(p.ndim, q.ndim)
         p, q = (t.reshape((1,) * (axes - t.ndim) + t.shape) for t in (p, q))
-        return combined(p, q, self.up_to(q) - self.up_to(p))
+        return combine(p, q, self.up_to(q) - self.up_to(p))
 
     def parts(self, knots: Floats) -> Parts:
         """Return the parts of the segments between knots [..., k + 1]."""
         ends = self.up_to(knots)
-        return combined(knots[..., :-1], knots[..., 1:], ends[..., 1:] - ends[..., :-1])
+        return combine(knots[..., :-1], knots[..., 1:], ends[..., 1:] - ends[..., :-1])
 
 
-def combined(p: Floats, q: Floats, sums: Floats) -> Parts:
+def combine(p: Floats, q: Floats, sums: Floats) -> Parts:
     """Return the parts of segments [p, q] from the sums over their points, [5, ...]."""
     s0, s1, s2, y0, y1 = sums
     scale = 1 / (q - p)
@@ -179,26 +179,26 @@ def combined(p: Floats, q: Floats, sums: Floats) -> Parts:
     return Parts(np.maximum(s0 - s - s + ss, 0.0), s - ss, ss, y0 - sy, sy)
 
 
-def extended(parabola: Parabola, parts: Parts, ridge: float) -> Parabola:
+def extend(parabola: Parabola, parts: Parts, ridge: float) -> Parabola:
     """Return the parabola at the other end of one more segment, with the value at this end at its best."""
     pivot, slope = 1 / (parabola.a + parts.a + ridge), parabola.b + parts.d
     turn = parts.b * pivot
     return Parabola(parts.c - parts.b * turn, parts.e - turn * slope, parabola.c - slope * slope * pivot)
 
 
-def joined(left: Parabola, right: Parabola, ridge: float) -> Floats:
+def join_parabolas(left: Parabola, right: Parabola, ridge: float) -> Floats:
     """Return the least error, without sum w y^2, of curves made of two parts that meet at a knot."""
     return np.asarray(left.c + right.c - (left.b + right.b) ** 2 / (left.a + right.a + ridge))
 
 
-def chained(sums: Sums, knots: Floats) -> tuple[Floats, float]:
+def chain_parabolas(sums: Sums, knots: Floats) -> tuple[Floats, float]:
     """Return the parabolas [3, k + 1] of the parts of a curve behind its knots [k + 1], and the error of the curve."""
     # numbers, because arrays without axes are ten times slower
     segments = [Parts(*numbers) for numbers in np.transpose(sums.parts(knots)).tolist()]
     ridge = sums.ridge
     before, behind = Parabola(ridge, 0.0, 0.0), [Parabola(ridge, 0.0, 0.0)]
     for first, last in zip(segments, reversed(segments), strict=True):
-        before = extended(before, first, ridge)
-        behind.append(extended(behind[-1], last.reversed(), ridge))
+        before = extend(before, first, ridge)
+        behind.append(extend(behind[-1], last.reverse(), ridge))
     error = sums.total + before.c - before.b * before.b / (before.a + ridge)
     return np.array(behind[::-1]).T, error

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats, blocks
-from plunit.pieces.limits import MEMORY
-from plunit.pieces.networks import LayerLike, exact_product
+from plunit.pieces.exact.limits import MEMORY
+from plunit.pieces.networks import LayerLike
+from plunit.pieces.rounding import exact_product
 
 ROOM = MEMORY // 8
 """The matrices of a model may have at most this many numbers."""

@@ -1,4 +1,8 @@
-"""|fixed(x) - net(x)| <= bound for all x in a box, by forms of x and of all rounding errors on ever smaller boxes."""
+"""|fixed(x) - net(x)| <= bound for all x in a box, by forms of x and of all rounding errors on ever smaller boxes.
+
+This is a loop of its own, not `plunit.pieces.proofs.branching`: a box has a bound for each output and no best point.
+Boxes are cut where the bound is farthest above the error at a single point, not where the largest value may be.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,8 @@ import numpy as np
 from plunit.pieces.arrays import Floats
 from plunit.pieces.fixed.integers import FixedNetwork, check_fixed
 from plunit.pieces.fixed.zonotopes import Bend, BoxForm, Pair, activation, affine, largest_with_signs, pairs, start
-from plunit.pieces.rounding import EPS
+from plunit.pieces.rounding import EPS, TINY
 
-TINY = float(np.finfo(np.float64).tiny)
 BATCH = 128
 CLOSE = 1.05
 """A box is not cut further if its bound is within this factor of the bound at a single point."""
@@ -25,7 +28,7 @@ def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
     most half a unit. Boxes are cut in two where the bound is largest, at most `cuts` times.
     """
     check_fixed(fixed)
-    layers, boxes = pairs(fixed), _centered(fixed)[None]
+    layers, boxes = pairs(fixed), _center(fixed)[None]
     bounds, scores, point = _evaluate(fixed, layers, boxes, np.zeros(fixed.net.outputs))
     made = 0
     while made < cuts:
@@ -34,7 +37,7 @@ def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
         worst = worst[over[worst] > 1]
         if not len(worst):
             break
-        halves = _cut(boxes[worst], scores[worst])
+        halves = _halve(boxes[worst], scores[worst])
         floor = np.maximum(CLOSE * point, SMALL * bounds.max(axis=0))
         new_bounds, new_scores, new_point = _evaluate(fixed, layers, halves, floor)
         new_bounds = np.minimum(new_bounds, np.concatenate([bounds[worst]] * 2))
@@ -49,19 +52,19 @@ def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
 def sum_ranges(fixed: FixedNetwork, weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
     """Return the range of weight @ h + bias over the box, [units] each, for h the values of the last layer so far."""
     layers = pairs(fixed)
-    boxes = _centered(fixed)[None]
+    boxes = _center(fixed)[None]
     while len(boxes) < BATCH:
-        boxes = _cut(boxes, (boxes[..., 1] - boxes[..., 0]) * np.abs(layers[0].weight).sum(axis=0))
+        boxes = _halve(boxes, (boxes[..., 1] - boxes[..., 0]) * np.abs(layers[0].weight).sum(axis=0))
     y, d, _ = _forms(fixed, layers, boxes)
     total = (y + d).map(weight, bias)
     return total.low.min(axis=0), total.high.max(axis=0)
 
 
-def _centered(fixed: FixedNetwork) -> Floats:
+def _center(fixed: FixedNetwork) -> Floats:
     return np.asarray(fixed.box - fixed.offset[:, None])
 
 
-def _cut(boxes: Floats, scores: Floats) -> Floats:
+def _halve(boxes: Floats, scores: Floats) -> Floats:
     """Return both halves of each box, cut along the input of the largest score."""
     rows, axis = np.arange(len(boxes)), np.argmax(scores, axis=1)
     middle = boxes[rows, axis].mean(axis=1)
@@ -72,7 +75,7 @@ def _cut(boxes: Floats, scores: Floats) -> Floats:
 
 def _forms(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[BoxForm, BoxForm, list[Bend]]:
     """Return y and d after all layers, and what is unknown about each activation."""
-    half = np.ldexp(0.5, -fixed.fraction) + EPS * np.abs(_centered(fixed)).max(axis=1)
+    half = np.ldexp(0.5, -fixed.fraction) + EPS * np.abs(_center(fixed)).max(axis=1)
     y, d = start(boxes, half)
     bends = []
     for pair in layers:

@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
 
-from plunit.pieces.pictures import draw_curve, draw_polygons, draw_slice, gradient_colors  # noqa: E402
+from plunit.pieces.exact.pictures import draw_curve, draw_polygons, draw_slice, gradient_colors  # noqa: E402
 
 BOX = ((-2.0, 2.0), (-2.0, 2.0))
 FOLD = polygons(network([(np.eye(2), [0.0, 0.0]), activation.plu(), ([[1.0, 1.0]], [0.0])]), BOX)

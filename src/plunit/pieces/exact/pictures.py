@@ -11,9 +11,9 @@ import numpy as np
 
 from plunit.base.errors import describe_missing, is_installed
 from plunit.pieces.arrays import Floats
+from plunit.pieces.boxes import box_array, many
+from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.exact.polygon_set import Polygons, polygons
-from plunit.pieces.exact_curves import Curve
-from plunit.pieces.limits import box_array, many
 from plunit.pieces.networks import Network, plane
 
 

@@ -8,8 +8,8 @@ from fixed_networks import NETS, corners, smooth
 
 from plunit.pieces import activation, error_bound, network, quantize
 from plunit.pieces.fixed import zonotopes
+from plunit.pieces.fixed.error_bounds import sum_ranges
 from plunit.pieces.fixed.integers import FixedNetwork
-from plunit.pieces.fixed.proving import sum_ranges
 from plunit.pieces.fixed.zonotopes import largest_with_signs, pairs
 
 
@@ -137,7 +137,7 @@ def test_ranges_hold_all_sums(name, bits):
     before = FixedNetwork(fixed.net, fixed.box, bits, fixed.offset, fixed.fraction, (first,))
     x = np.random.default_rng(0).uniform(*fixed.box.T, (50_000, len(fixed.box)))
     weight, bias = second.weight * 2.0**-second.weight_fraction, second.bias * 2.0**-second.sum_fraction
-    total = (first(fixed.rounded(x)) * 2.0**-first.fraction) @ weight.T + bias
+    total = (first(fixed.to_integers(x)) * 2.0**-first.fraction) @ weight.T + bias
     low, high = sum_ranges(before, weight, bias)
     assert (low <= total.min(axis=0)).all()
     assert (high >= total.max(axis=0)).all()

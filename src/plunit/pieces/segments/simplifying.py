@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.base.ranges import as_count
-from plunit.pieces.exact.layer import EPS
-from plunit.pieces.exact_curves import Curve, distance
+from plunit.pieces.exact.line_curves import Curve, distance
+from plunit.pieces.rounding import EPS
 
 SLACK = 4e-15
 """A line may leave the tube by this much; values are between -1 and 1."""

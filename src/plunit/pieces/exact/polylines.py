@@ -13,10 +13,12 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.exact.crossing import Points, cuts, joined
-from plunit.pieces.exact.layer import EPS, Units, affine_with_error
-from plunit.pieces.limits import Progress, check_count, limited
-from plunit.pieces.networks import Ensemble, Layer, check_size
+from plunit.pieces.boxes import check_size
+from plunit.pieces.exact.crossing import Points, cuts, join_points
+from plunit.pieces.exact.limits import Report, check_count, name_layer
+from plunit.pieces.exact.tolerance import Units, affine_with_error
+from plunit.pieces.networks import Ensemble, Layer
+from plunit.pieces.rounding import EPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,7 @@ class Polyline:
         return Polyline(*(getattr(self, part.name)[keep] for part in fields(self)))
 
 
-def trace(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> Polyline:
+def trace(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Report | None = None) -> Polyline:
     """Return the pieces of f along the polyline through points [n, in] at parameters t [n], in every member.
 
     A point at t = 0 is left out in the end if nothing turns there and it is neither the first nor the last.
@@ -50,11 +52,11 @@ def trace(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progr
     for i, (layer, f) in enumerate(nets.hidden):
         if progress:
             progress(i / layers, f"layer {i + 1} of {layers}: {len(line.t):,} knots")
-        line = _moved(layer, line)
-        with limited(i + 1, layers):
-            line = _through(Units.of(f), line, lambda pieces: check_count(pieces - extra, limit))
-    line = _distinct(_moved(nets.layers[-1], line))
-    with limited(layers, layers):
+        line = _move(layer, line)
+        with name_layer(i + 1, layers):
+            line = _activate(Units.of(f), line, lambda pieces: check_count(pieces - extra, limit))
+    line = _drop_empty(_move(nets.layers[-1], line))
+    with name_layer(layers, layers):
         check_count(len(line.t) - nets.members, limit)
     return line
 
@@ -72,14 +74,14 @@ def _start(members: int, t: Floats, points: Floats) -> Polyline:
     )
 
 
-def _moved(layer: Layer, line: Polyline) -> Polyline:
+def _move(layer: Layer, line: Polyline) -> Polyline:
     """Apply W x + b to the values, and W to the slopes."""
     value = affine_with_error(layer.weight, layer.bias, line.value, line.member)
     slope = affine_with_error(layer.weight, np.zeros_like(layer.bias), line.slope, line.member)
     return replace(line, value=value, slope=slope)
 
 
-def _through(units: Units, line: Polyline, check: Callable[[int], None]) -> Polyline:
+def _activate(units: Units, line: Polyline, check: Callable[[int], None]) -> Polyline:
     """Add the points where a unit crosses a knot, and apply the activation."""
     points = Points.at(units, line.t[:, None], line.value, line.member)
     tail = np.flatnonzero(~line.last)
@@ -92,10 +94,10 @@ def _through(units: Units, line: Polyline, check: Callable[[int], None]) -> Poly
     source[slots] = len(points) + np.arange(len(segment))
     source[~inserted] = np.arange(len(points))
     origin = np.cumsum(~inserted) - 1
-    points, last = joined(points, *parts).take(source), line.last[origin] & ~inserted
+    points, last = join_points(points, *parts).take(source), line.last[origin] & ~inserted
     last[:-1] &= ~inserted[1:]
     above = points.sides[0] | points.sides[0][:, np.where(last, np.arange(len(last)), np.arange(1, len(last) + 1))]
-    slope = units.chosen(units.slopes, above, points.member)
+    slope = units.choose(units.slopes, above, points.member)
     rise = line.slope[origin]
     rise[:, 0] *= slope
     rise[:, 1] *= np.abs(slope)
@@ -105,10 +107,10 @@ def _through(units: Units, line: Polyline, check: Callable[[int], None]) -> Poly
     return Polyline(points.place[:, 0], points.member, last, turn, units.forward(points.state, points.member), rise)
 
 
-def _distinct(line: Polyline) -> Polyline:
+def _drop_empty(line: Polyline) -> Polyline:
     """Leave out pieces without length, and a point at 0 where nothing turns.
 
-    Points that round to the same number have no piece between them. Where that matters, values show it: see `checking`.
+    Points that round to the same number have no piece between them. Where that matters, values show it (`agreement`).
     """
     first = np.concatenate([[True], line.last[:-1]])
     keep = (line.t != 0) | line.turn | first | line.last

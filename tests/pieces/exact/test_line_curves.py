@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from random_networks import dense_network
 
-from plunit.pieces import Curve, activation, along, compose, counts, curve, curves, ensemble, inverse, network, solve
-from plunit.pieces.exact_curves import distance
+from plunit.pieces import Curve, activation, along, counts, curve, curves, ensemble, network, solve
+from plunit.pieces.exact.line_curves import distance
 
 NET = dense_network(5, 1, 5, 5, 2, fan=False)
 
@@ -199,28 +199,9 @@ def test_solve_finds_every_sign_change(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_distance_and_composition_are_those_of_values(seed):
+def test_distance_is_that_of_values(seed):
     f, g = random_curve(seed), random_curve(seed + 50)
     x = np.linspace(-2, 2, 20_001)
     sampled = np.abs(f(x) - g(x)).max()
     assert sampled <= distance(f, g) <= sampled + 1e-2
     assert distance(f, f) == 0
-    both = compose(f, g)
-    x = np.concatenate([np.linspace(-2, 2, 5001), both.knots])
-    np.testing.assert_allclose(both(x), f(g(x)[:, 0]), atol=1e-9)
-    assert both.merged().pieces == both.pieces
-
-
-def test_compose_where_knots_meet():
-    for g in map(random_curve, range(60)):
-        knots = np.concatenate([[-2.0], np.sort(g.values[1:-1, 0]), [2.0]])
-        both = compose(Curve(knots, knots[:, None] ** 2, (knots[1:] + knots[:-1])[:, None]), g)
-        assert np.diff(both.knots).min() > 1e-9
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_inverse_undoes(sign):
-    f = Curve([0, 1, 2, 4], sign * np.array([[0], [1], [3], [13]]), sign * np.array([[1], [2], [5]]))
-    x = np.linspace(0, 4, 1001)
-    np.testing.assert_allclose(inverse(f)(f(x)[:, 0])[:, 0], x, atol=1e-12)
-    np.testing.assert_allclose(inverse(f).slopes[:: int(sign), 0], sign / np.array([1, 2, 5]), rtol=1e-12)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from plunit.pieces.exact.checking import Maps, group_starts, same_maps
+from plunit.pieces.exact.affine_maps import Maps, group_starts, same_maps
 
 
 @pytest.mark.parametrize(

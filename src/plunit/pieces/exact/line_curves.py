@@ -1,7 +1,6 @@
 """f(x) = values[i] + slopes[i] (x - knots[i]) on [knots[i], knots[i + 1]]: exact piecewise-linear curves.
 
-`curve`, `curves`, `counts` and `along` find the curves of networks; `solve`, `compose`, `inverse` and `distance` work
-on curves.
+`curve`, `curves`, `counts` and `along` find the curves of networks; `solve` and `distance` work on curves.
 """
 
 from __future__ import annotations
@@ -12,14 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.base.ranges import as_count
-from plunit.pieces.arrays import Bools, Floats, Ints, blocks, runs
-from plunit.pieces.exact.checking import agreeing, check_agreement, checked_line, group_starts
-from plunit.pieces.exact.layer import EPS, SAFETY
-from plunit.pieces.limits import LIMIT, Progress, Unlisted
-from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network, interval
-from plunit.pieces.tracing import Polyline, trace
+from plunit.pieces.arrays import Bools, Floats, Ints, blocks
+from plunit.pieces.boxes import interval
+from plunit.pieces.exact.affine_maps import group_starts
+from plunit.pieces.exact.agreement import check_agreement, check_line, raise_tolerance
+from plunit.pieces.exact.limits import LIMIT, Report, Unlisted
+from plunit.pieces.exact.polylines import Polyline, trace
+from plunit.pieces.exact.tolerance import SAFETY
+from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network
+from plunit.pieces.rounding import EPS
 
-NEAR = 512 * EPS
+TOLERANCE = 512 * EPS
 """The default tolerance: numbers closer than that, relative to the largest, are equal."""
 
 
@@ -57,7 +59,7 @@ class Curve:
             shapes = knots.shape, values.shape, slopes.shape
             raise ValueError(f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got {shapes}")
         if not tolerance.size:
-            tolerance = NEAR * np.abs(slopes).max(axis=0, keepdims=True)
+            tolerance = TOLERANCE * np.abs(slopes).max(axis=0, keepdims=True)
         try:
             tolerance = np.broadcast_to(tolerance, slopes.shape)
         except ValueError:
@@ -68,7 +70,7 @@ class Curve:
         check_agreement(knots, values, slopes, tolerance)
 
     @classmethod
-    def traced(cls, knots: Floats, values: Floats, slopes: Floats, patterns: int, tolerance: Floats) -> Curve:
+    def assemble(cls, knots: Floats, values: Floats, slopes: Floats, patterns: int, tolerance: Floats) -> Curve:
         """Return a curve that has been checked already."""
         curve = object.__new__(cls)
         vars(curve).update(knots=knots, values=values, slopes=slopes, patterns=patterns, tolerance=tolerance)
@@ -103,13 +105,13 @@ class Curve:
         """Return the same function without the knots that bend no output."""
         keep = np.concatenate([[True], self.kinks, [True]])
         knots, values, slopes = self.knots[keep], self.values[keep], self.slopes[keep[:-1]]
-        tolerance = agreeing(knots, values, slopes, self.tolerance[keep[:-1]])
-        return self.traced(knots, values, slopes, self.patterns, tolerance)
+        tolerance = raise_tolerance(knots, values, slopes, self.tolerance[keep[:-1]])
+        return self.assemble(knots, values, slopes, self.patterns, tolerance)
 
     def output(self, index: int) -> Curve:
         """Return one output as a curve."""
         values, slopes, tolerance = (part[:, [index]] for part in (self.values, self.slopes, self.tolerance))
-        return self.traced(self.knots, values, slopes, self.patterns, tolerance)
+        return self.assemble(self.knots, values, slopes, self.patterns, tolerance)
 
     def __call__(self, x: Any) -> Floats:
         """f(x): [...] -> [..., out], for x in the domain."""
@@ -180,7 +182,7 @@ def solve(f: Curve, y: float, output: int = 0) -> Floats:
     if not np.isfinite(y):
         raise ValueError(f"y must be finite, got {y}")
     gap = f.values[:, output] - y
-    gap[np.abs(gap) <= NEAR * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
+    gap[np.abs(gap) <= TOLERANCE * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
     crossing = np.flatnonzero(gap[:-1] * np.sign(gap[1:]) < 0)
     between = f.knots[crossing] + gap[crossing] / (gap[crossing] - gap[crossing + 1]) * np.diff(f.knots)[crossing]
     level = np.concatenate([[False], gap == 0, [False]])
@@ -198,54 +200,6 @@ def distance(f: Curve, g: Curve) -> float:
     return float(np.abs(f(x) - g(x)).max())
 
 
-def compose(f: Curve, g: Curve) -> Curve:
-    """Return x -> f(g(x)), for g with one output and its range in the domain of f.
-
-    >>> double = Curve([-1, 1], [[-2], [2]], [[2]])
-    >>> fold = Curve([-2, 0, 2], [[2], [0], [2]], [[-1], [1]])
-    >>> compose(fold, double).knots.tolist()
-    [-1.0, 0.0, 1.0]
-    """
-    if g.values.shape[1] != 1:
-        raise ValueError(f"the inner curve must have one output, got {g.values.shape[1]}; pick one with .output(i)")
-    low, high = g.minimum()[1], g.maximum()[1]
-    if low < f.low or high > f.high:
-        raise ValueError(f"the inner curve reaches [{low}, {high}], outside [{f.low}, {f.high}] of the outer one")
-    levels = f.knots[1:-1]
-    bounds = np.sort(np.stack([g.values[:-1, 0], g.values[1:, 0]]), axis=0)
-    start, stop = np.searchsorted(levels, bounds[0], side="right"), np.searchsorted(levels, bounds[1], side="left")
-    piece, rank = runs(np.maximum(stop - start, 0))
-    level = levels[start[piece] + rank]
-    x = g.knots[piece] + (level - g.values[piece, 0]) / g.slopes[piece, 0]
-    x = np.clip(x, g.knots[piece], g.knots[piece + 1])
-    knots, pick = np.unique(np.concatenate([g.knots, x]), return_index=True)
-    middle = np.concatenate([g.values[:, 0], level])[pick]
-    # on each new piece g stays within one piece of f; the middle value determines which
-    outer = f.piece(np.clip(0.5 * (middle[1:] + middle[:-1]), low, high))
-    inner = g.piece(knots[:-1])
-    slopes = f.slopes[outer] * g.slopes[inner]
-    tolerance = np.abs(f.slopes[outer]) * g.tolerance[inner] + f.tolerance[outer] * np.abs(g.slopes[inner])
-    return Curve(knots, f(middle), slopes, tolerance=tolerance)
-
-
-def inverse(f: Curve) -> Curve:
-    """Return y -> x with f(x) = y, for a strictly monotone curve of one output.
-
-    >>> inverse(Curve([0, 1, 2], [[0], [1], [3]], [[1], [2]])).knots.tolist()
-    [0.0, 1.0, 3.0]
-    """
-    if f.values.shape[1] != 1:
-        raise ValueError(f"the inverse needs one output, got {f.values.shape[1]}; pick one with .output(i)")
-    rise = np.diff(f.values[:, 0])
-    order = slice(None, None, -1) if rise[0] < 0 else slice(None)
-    wrong = np.flatnonzero(rise * np.sign(rise[0]) <= 0)
-    if len(wrong):
-        x = f.knots[wrong[0]]
-        raise ValueError(f"not monotone: the curve turns or is flat at x = {x}; invert it on another interval")
-    tolerance = f.tolerance[order] / f.slopes[order] ** 2
-    return Curve(f.values[order, 0], f.knots[order, None], 1 / f.slopes[order], tolerance=tolerance)
-
-
 class Counts(NamedTuple):
     """How many activation patterns each member has, and how many functionally distinct pieces; both [members].
 
@@ -256,7 +210,7 @@ class Counts(NamedTuple):
     pieces: Ints
 
 
-def curve(net: Network, low: float, high: float, *, limit: int = LIMIT, progress: Progress | None = None) -> Curve:
+def curve(net: Network, low: float, high: float, *, limit: int = LIMIT, progress: Report | None = None) -> Curve:
     """Return f on [low, high] as a Curve: all its knots, slopes and intercepts; for a network of one input.
 
     The curve is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
@@ -325,19 +279,19 @@ def _parts(nets: Ensemble) -> list[Ensemble]:
     return [nets.part(block) for block in blocks(nets.members, 1024)]
 
 
-def _traced(
-    nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progress | None = None
+def _trace(
+    nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Report | None = None
 ) -> tuple[Polyline, Ints, dict[int, str]]:
     """Return the pieces along a polyline, the number of patterns of each member, and its faults by member."""
     as_count("limit", limit, 1, np.inf)
     line = trace(nets, t, points, limit, progress)
     x = np.stack([np.interp(line.t, t, column) for column in points.T], axis=1)
-    line, faults = checked_line(nets, line, x)
+    line, faults = check_line(nets, line, x)
     return line, 1 + np.bincount(line.member[line.turn], minlength=nets.members), faults
 
 
 def _counts(nets: Ensemble, t: Floats, limit: int) -> Counts:
-    line, patterns, faults = _traced(nets, t, t[:, None], limit)
+    line, patterns, faults = _trace(nets, t, t[:, None], limit)
     pieces = np.flatnonzero(~line.last)
     fresh = np.concatenate([[True], line.last[pieces[1:] - 1]])
     first = group_starts(line.slope[pieces, 0], SAFETY * line.slope[pieces, 1], fresh)
@@ -347,8 +301,8 @@ def _counts(nets: Ensemble, t: Floats, limit: int) -> Counts:
     return found
 
 
-def _curves(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Progress | None = None) -> list[Curve]:
-    line, patterns, faults = _traced(nets, t, points, limit, progress)
+def _curves(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Report | None = None) -> list[Curve]:
+    line, patterns, faults = _trace(nets, t, points, limit, progress)
     for member, reason in faults.items():
         raise Unlisted(reason if nets.members == 1 else f"member {member}: {reason}")
     ends = (np.flatnonzero(line.last) + 1).tolist()
@@ -356,5 +310,5 @@ def _curves(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Pro
     result = []
     for count, start, end in zip(patterns.tolist(), [0, *ends[:-1]], ends, strict=True):
         knots, values, slopes = line.t[start:end], line.value[start:end, 0], line.slope[start : end - 1, 0]
-        result.append(Curve.traced(knots, values, slopes, count, tolerance[start : end - 1]))
+        result.append(Curve.assemble(knots, values, slopes, count, tolerance[start : end - 1]))
     return result

@@ -13,15 +13,15 @@ place of a knot on a steep piece is rounded, and this error does not reach a fla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from plunit.pieces.activation import Activation
+from plunit.pieces.activation import Activation, at_pieces
 from plunit.pieces.arrays import WORD, Floats, Ints, Words, blocks, pack, set_bits, unpack
+from plunit.pieces.networks import of_members, times
+from plunit.pieces.rounding import EPS, TINY
 
 SAFETY = 32.0
 """Coincident kinks have been seen up to 2 e_z apart."""
@@ -29,31 +29,12 @@ SAFETY = 32.0
 CHUNK = 2**16
 """Numbers at a time: they and all numbers computed from them fit into the processor's caches."""
 
-EPS = float(np.finfo(np.float64).eps)
-TINY = float(np.finfo(np.float64).tiny)
-
-
-def affine(weight: Floats, bias: Floats, rows: Floats, member: Ints) -> Floats:
-    """W x + b of rows [n, in], with weight [members, out, in] and bias [members, out] of the member of each row."""
-    return _times(weight, rows, member) + of_members(bias, member)
-
-
-def _times(weight: Floats, rows: Floats, member: Ints) -> Floats:
-    if len(weight) == 1:
-        return np.asarray(rows @ weight[0].T)
-    return np.asarray(np.einsum("noi,ni->no", weight[member], rows))
-
-
-def of_members(array: Floats, member: Ints) -> Floats:
-    """Return array [members, units] for rows of these members, so that it broadcasts with [rows, units]."""
-    return array[0] if len(array) == 1 else array[member]
-
 
 def affine_with_error(weight: Floats, bias: Floats, x: Floats, member: Ints) -> Floats:
     """W x + b with its error, [n, 2, out], of x with its error, [n, 2, in]; see `affine`."""
     rows, error = x[:, 0], x[:, 1]
     found = np.empty((len(x), 2, weight.shape[1]))
-    np.add(_times(weight, rows, member), of_members(bias, member), out=found[:, 0])
+    np.add(times(weight, rows, member), of_members(bias, member), out=found[:, 0])
     # squares of very large or very small numbers overflow or vanish: `unit` and `scale` keep them near 1
     unit = max(float(error.max(initial=0.0)), EPS * float(np.abs(rows).max(initial=0.0)), TINY)
     scale = np.abs(weight).max(axis=2)
@@ -63,7 +44,7 @@ def affine_with_error(weight: Floats, bias: Floats, x: Floats, member: Ints) -> 
     fresh = rows * (EPS / unit * np.sqrt(weight.shape[2]))
     fresh *= fresh
     squares += fresh
-    np.sqrt(_times((weight / scale[..., None]) ** 2, squares, member), out=found[:, 1])
+    np.sqrt(times((weight / scale[..., None]) ** 2, squares, member), out=found[:, 1])
     found[:, 1] *= of_members(unit * scale, member)
     found[:, 1] += of_members(EPS * np.abs(bias), member)
     return found
@@ -73,12 +54,14 @@ def affine_with_error(weight: Floats, bias: Floats, x: Floats, member: Ints) -> 
 class Units:
     """The activation f of a layer; every array starts with the axis of the members, then that of the units.
 
-    A *line* is a unit on one of its knots: line = knot * 64 ceil(units / 64) + unit is a bit of `sides`.
+    A *line* is a unit on one of its knots: line = knot * 64 ceil(units / 64) + unit is a bit of `sides`. `bounds` are
+    the knots as `Activation.tables` has them: a z on a knot is on its steeper side.
     """
 
     knots: Floats
     slopes: Floats
     intercepts: Floats
+    bounds: Floats
 
     @classmethod
     def of(cls, f: Activation) -> Units:
@@ -86,7 +69,8 @@ class Units:
         f = f if f.at_zero.ndim == 2 else f.part(None)
         same = all((part == part[:1]).all() for part in (f.knots, f.slopes, f.at_zero))
         kept = slice(1) if same else slice(None)
-        return cls(f.knots[kept], f.slopes[kept], f.intercepts[kept])
+        bounds, slopes, intercepts = (table[kept] for table in f.tables)
+        return cls(f.knots[kept], slopes, intercepts, bounds)
 
     def sides(self, state: Floats, member: Ints) -> Words:
         """Return the knots that each z is above, and those that it is below: [2, knots ceil(units / 64), n].
@@ -110,33 +94,19 @@ class Units:
 
     def settle(self, state: Floats, member: Ints, sides: Words) -> None:
         """Put each unit that is on a knot there, with the distance as its error."""
-        row, line = set_bits(~(sides[0] | sides[1]) & self._used[:, None])
-        knot, unit = self.level(member[row], line), self.named(line)[1]
+        row, line = set_bits(~(sides[0] | sides[1]) & self._unit_bits[:, None])
+        knot, unit = self.level(member[row], line), self.decode(line)[1]
         state[row, 1, unit] = np.abs(state[row, 0, unit] - knot)
         state[row, 0, unit] = knot
 
-    def values(self, z: Floats, member: Ints) -> Floats:
-        """Return y = f(z), [n, units]."""
-        y = np.empty(z.shape)
-        for where, slope, intercept in self._pieces(z, member):
-            np.copyto(y, slope * z + intercept, where=where)
-        return y
-
     def forward(self, state: Floats, member: Ints) -> Floats:
         """Return y = f(z) with its error |f'(z)| e_z, at a knot that of its steeper side; both [n, 2, units]."""
-        y = np.empty_like(state)
-        for where, slope, intercept in self._pieces(state[:, 0], member):
-            np.copyto(y[:, 0], slope * state[:, 0] + intercept, where=where)
-            np.copyto(y[:, 1], np.abs(slope) * state[:, 1], where=where)
-        return y
+        z, error = state[:, 0], state[:, 1]
+        tables = (of_members(part, member) for part in (self.bounds, self.slopes, self.intercepts))
+        slope, intercept = at_pieces(z, *tables)
+        return np.stack([slope * z + intercept, np.abs(slope) * error], axis=1)
 
-    def _pieces(self, z: Floats, member: Ints) -> Iterator[tuple[Any, Floats, Floats]]:
-        """Yield where z is beyond the first, second, ... knot, and the slope and intercept there; first everywhere."""
-        for j in range(self.slopes.shape[-1]):
-            where = z > of_members(self._bounds[..., j - 1], member) if j else True
-            yield where, of_members(self.slopes[..., j], member), of_members(self.intercepts[..., j], member)
-
-    def chosen(self, part: Floats, above: Words, member: Ints) -> Floats:
+    def choose(self, part: Floats, above: Words, member: Ints) -> Floats:
         """Return `slopes` or `intercepts` [n, units] of pieces that are given by the knots they are above."""
         units = self.knots.shape[1]
         words = -(-units // WORD)
@@ -149,15 +119,15 @@ class Units:
 
     def level(self, member: Ints, line: Ints) -> Floats:
         """Return the knot of each line."""
-        knot, unit = self.named(line)
+        knot, unit = self.decode(line)
         return np.asarray(self.knots[member if len(self.knots) > 1 else 0, unit, knot])
 
-    def named(self, line: Ints) -> tuple[Ints, Ints]:
+    def decode(self, line: Ints) -> tuple[Ints, Ints]:
         """Return (knot, unit) of each line."""
         return np.divmod(line, -(-self.knots.shape[1] // WORD) * WORD)
 
     @cached_property
-    def _used(self) -> Words:
+    def _unit_bits(self) -> Words:
         """The bits of each word that stand for a unit."""
         units, knots = self.knots.shape[1:]
         return np.tile(pack(np.ones((1, units), dtype=np.bool_))[:, 0], knots)
@@ -168,9 +138,3 @@ class Units:
         with np.errstate(invalid="ignore"):
             distance = np.diff(self.knots)
         return np.asarray(np.where(distance > 0, distance / 4, np.inf).min(axis=-1, initial=np.inf))
-
-    @cached_property
-    def _bounds(self) -> Floats:
-        """The knots, or the numbers just below them where the right side is steeper."""
-        size = np.abs(self.slopes)
-        return np.where(size[..., 1:] > size[..., :-1], np.nextafter(self.knots, -np.inf), self.knots)

@@ -1,4 +1,4 @@
-"""Limits of pieces and memory: the layer and the count are named, before the work; and progress is told."""
+"""Limits of pieces and memory: the layer and the count are named; and progress is told."""
 
 import numpy as np
 import pytest
@@ -31,26 +31,8 @@ def test_a_wide_network_stops_at_the_limit_soon():
         polygons(dense_network(2, 2, 500, 500, 1), BOX, limit=20_000)
 
 
-def test_the_limit_names_the_layer_and_the_count_before_the_work():
-    """Lines in general position make 1 + lines + crossings polygons, which is known as soon as the edges are cut."""
-    net = dense_network(3, 2, 110, 20, 1)
-    whole = len(polygons(network([(net.layers[0].weight, net.layers[0].bias), activation.plu()]), BOX, limit=10**6))
-    told = []
-    with pytest.raises(ValueError, match=rf"layer 1 of 2 makes {whole:,} pieces or more, but limit={whole - 1};"):
-        polygons(net, BOX, limit=whole - 1, progress=lambda done, text: told.append(text))
-    assert told == []
-
-
-def test_lines_that_end_in_one_point_of_the_box_do_not_cross(monkeypatch):
-    """Three lines through (-3, 1), which is on the left side of the box, make four polygons."""
-    monkeypatch.setattr("plunit.pieces.exact.mesh.MANY", 0)
-    a, b = np.array([0.1, 0.5, -0.5]), np.ones(3)
-    net = network([(np.stack([a, b], axis=1), 3 * a - b), activation.relu(), (np.ones((1, 3)), [0.0])])
-    assert len(polygons(net, BOX, limit=4)) == 4
-
-
 def test_memory_is_asked_before_it_is_used(monkeypatch):
-    monkeypatch.setattr("plunit.pieces.limits.MEMORY", 2**24)
+    monkeypatch.setattr("plunit.pieces.exact.limits.MEMORY", 2**24)
     net = dense_network(3, 2, 60, 2000, 1)
     with pytest.raises(
         ValueError, match=r"layer 1 of 2 makes .* points or more with 4,000 numbers each, 0\.\d GB, more than the 0.0"

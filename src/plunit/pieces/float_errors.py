@@ -1,0 +1,97 @@
+"""|computed f(x) - exact f(x)| <= bound for all x in a box: the rounding errors of a network, bounded beforehand.
+
+Let u be the unit roundoff (2^-24 for float, 2^-53 for double) and gamma_k = k u / (1 - k u). Layer by layer, with h the
+exact values, E their error and m = max |h| + E over the box:
+
+    z = W h + b      E_z = |W| E + gamma_{n + 5} (|W| m + |b|)          n inputs, sums in any order, fused or not
+    y = f(z)         E_y = L E_z + gamma_7 (|slope| |z| + |intercept|) + 2 u |jump of slope| |knot|
+
+where L is the largest slope that z +- E_z can meet. The bound includes the rounding of tables, and underflow. Ranges of
+h and z come from interval arithmetic. gamma_k is that of Higham (2002; docs/glossary.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plunit.pieces.activation import Functions
+from plunit.pieces.arrays import Floats
+from plunit.pieces.networks import Network
+from plunit.pieces.rounding import EPS, gamma
+
+
+def check_knots(knots: Floats, dtype: np.dtype[Any]) -> None:
+    """Raise ValueError if two knots [..., k] become one number in this type: the step between them would be lost."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = (np.diff(knots) > 0) & (np.diff(knots.astype(dtype)) == 0)
+    if lost.any():
+        raise ValueError(
+            f"two knots near {knots[..., :-1][lost][0]} are one number in {dtype}; write the file in double precision"
+        )
+
+
+def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:
+    """Return a bound on the rounding error of each output in `dtype`, for x of that type in the box [in, 2]."""
+    info = np.finfo(np.float32 if dtype == "float" else np.float64)
+    low, high, error = box[:, 0], box[:, 1], np.zeros(len(box))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for layer in net.layers:
+            low, high, error = _affine(layer.weight, layer.bias, low, high, error, info)
+            if layer.activation is not None:
+                low, high, error = _activation(layer.activation.functions, low, high, error, info)
+    # the bound is itself a sum of positive numbers in double precision
+    return np.asarray(error * (1 + 1e-6))
+
+
+def _check_size(terms: Floats, info: np.finfo) -> None:
+    if not (terms < float(info.max) / 4).all():
+        raise ValueError(
+            f"values may reach {terms.max():.1e} in this box, too large for {info.dtype}; take a smaller box, or scale "
+            "the weights"
+        )
+
+
+def _affine(
+    weight: Floats,
+    bias: Floats,
+    low: Floats,
+    high: Floats,
+    error: Floats,
+    info: np.finfo,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the range of z = W h + b and the error of its computed value."""
+    size, count = np.maximum(np.abs(low), np.abs(high)) + error, len(low)
+    terms = np.abs(weight) @ size + np.abs(bias)
+    _check_size(terms, info)
+    lost = 2 * float(info.smallest_subnormal) * (size.sum() + count + 1)
+    found = np.abs(weight) @ error + gamma(count + 5, float(info.eps) / 2) * terms + lost
+    middle, radius = weight @ ((low + high) / 2) + bias, np.abs(weight) @ ((high - low) / 2)
+    radius = radius + (count + 8) * EPS * terms + lost
+    return middle - radius, middle + radius, found
+
+
+def _activation(
+    f: Functions,
+    low: Floats,
+    high: Floats,
+    error: Floats,
+    info: np.finfo,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the range of y = f(z) and the error of its computed value."""
+    knots, slopes, intercepts = f.units
+    unit, lost = float(info.eps) / 2, 4 * float(info.smallest_subnormal)
+    size = np.maximum(np.abs(low), np.abs(high)) + error
+    met = f.meets(low - error, high + error, 4 * unit * np.abs(knots) + lost)
+    steep = np.abs(slopes).max(axis=1, where=met, initial=0.0)
+    parts = np.abs(slopes) * size[:, None] + np.abs(intercepts)
+    parts = np.where(met, parts, 0.0)
+    _check_size(parts, info)
+    jumps = np.abs(np.diff(slopes)) * np.abs(knots)
+    fresh = gamma(7, unit) * parts.max(axis=1) + lost * (1 + size + np.abs(slopes).max(axis=1))
+    near = met[:, 1:] & met[:, :-1]
+    fresh += 2 * unit * jumps.sum(axis=1, where=near)
+    values = f(f.turns(low, high))
+    margin = 8 * EPS * parts.max(axis=1)
+    return values.min(axis=0) - margin, values.max(axis=0) + margin, steep * error + fresh
