@@ -259,12 +259,9 @@ def prove_(
     reason = [verdict.reason] if verdict.status == "undecided" else []
     try:  # the file first: the output may be a pipe that nobody reads
         if witness is not None:
-            save_whole(witness, "
-".join(lines) + "
-")
+            save_whole(witness, "\n".join(lines) + "\n")
     finally:
-        print(*lines, *reason, *notes, sep="
-", flush=True)
+        print(*lines, *reason, *notes, sep="\n", flush=True)
     raise typer.Exit(CODES[verdict.status])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from model_files import POINTS, WRITERS
 
-from plunit.pieces import Curve, load, save_csv
+from plunit.pieces import Curve, graphs, load, save_csv
 from plunit.pieces.formats import importer, loading
 from plunit.pieces.formats.importer import Content
 from plunit.pieces.formats.loading import IMPORTERS, REFUSED
@@ -106,7 +106,7 @@ def test_a_broken_package_is_not_taken_for_a_missing_one(error, written, monkeyp
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_that_is_too_large_is_not_read(name, written, monkeypatch):
     path = written(name).path
-    monkeypatch.setattr(importer, "LIMIT", path.stat().st_size - 1)
+    monkeypatch.setattr(graphs, "LIMIT", path.stat().st_size - 1)
     assert f"is {name}: it has {path.stat().st_size:,} bytes, and at most" in one_line(path)
 
 

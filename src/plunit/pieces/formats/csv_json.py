@@ -21,7 +21,8 @@ from plunit.base.files import save_whole
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.exact_curves import Curve
-from plunit.pieces.formats.importer import LIMIT, Content, Importer, build
+from plunit.pieces.formats.importer import Content, Importer, build
+from plunit.pieces.graphs import LIMIT
 from plunit.pieces.limits import labels
 from plunit.pieces.networks import Layer, Network, check_network
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +11,10 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
+from plunit.pieces.graphs import Room, check_bytes
 from plunit.pieces.networks import LayerLike, Network, network
 
 __all__ = ["Importer"]
-
-LIMIT = 2**30
-"""The largest file, part of a file, or array in bytes that is read: 1 GiB."""
 
 _HEAD = 2**16
 
@@ -89,12 +86,6 @@ class Content:
             return ""
 
 
-def check_bytes(what: str, count: int) -> None:
-    """Raise ValueError if `count` bytes are more than `LIMIT`."""
-    if count > LIMIT:
-        raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are read")
-
-
 class JumpWarning(UserWarning):
     """A file jumps where its constants are rounded, and the network that was read is continuous.
 
@@ -107,27 +98,6 @@ class JumpWarning(UserWarning):
             f"{path} jumps where its rounded constants do not meet, and the network is continuous; their outputs "
             f"differ by at most {self.bound.max():.3g}"
         )
-
-
-class Room:
-    """Counts the arrays that are made of a file; a `load` has one of them for all its steps."""
-
-    def __init__(self) -> None:
-        self._taken = 0
-
-    def take(self, what: str, count: int) -> None:
-        """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays more than twice as many."""
-        check_bytes(what, count)
-        self._taken += count
-        if self._taken > 2 * LIMIT:
-            raise ValueError(f"with {what} its arrays have {self._taken:,} bytes, and at most {2 * LIMIT:,} are made")
-
-    @contextmanager
-    def lend(self) -> Iterator[None]:
-        """Count the arrays of a block until it ends, because they are dropped there."""
-        before = self._taken
-        yield
-        self._taken = before
 
 
 def build(layers: Sequence[LayerLike], room: Room | None = None) -> Network:

@@ -12,8 +12,9 @@ from pathlib import Path
 from plunit.base.errors import EXTRAS, describe_missing
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats import csv_json, nnet_text
-from plunit.pieces.formats.importer import Content, Importer, check_bytes
+from plunit.pieces.formats.importer import Content, Importer
 from plunit.pieces.formats.onnx_graphs import follower
+from plunit.pieces.graphs import check_bytes
 from plunit.pieces.networks import Network
 
 

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import check_bytes
+from plunit.pieces.graphs import check_bytes
 from plunit.pieces.proofs.domain import Comparison
 from plunit.pieces.proofs.properties import Case, Condition, Property
 from plunit.pieces.proofs.relaxation import outward

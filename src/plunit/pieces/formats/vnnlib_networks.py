@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from plunit.base.errors import missing
-from plunit.pieces.formats.importer import check_bytes
 from plunit.pieces.formats.vnnlib import DEPTH, Formula, loaded, plain_text
+from plunit.pieces.graphs import check_bytes
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.properties import Property
 from plunit.pieces.rewriting import side_by_side

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from plunit.pieces import Network
-from plunit.pieces.formats.importer import Room, check_bytes
+from plunit.pieces.graphs import Room, check_bytes
 from plunit.torch.exact.network import LAYERS, to_network
 
 _PLACE = 2**10  # bytes that a layer needs besides its numbers

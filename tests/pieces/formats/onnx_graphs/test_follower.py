@@ -9,10 +9,10 @@ from onnx_texts import graph, write
 
 from plunit.pieces import load
 from plunit.pieces.formats.onnx_graphs import follower
-from plunit.pieces.formats.onnx_graphs.layering import chain
 from plunit.pieces.formats.onnx_graphs.lowering import LOWERED
 from plunit.pieces.formats.onnx_graphs.operators import ELEMENTWISE, LINEAR, PICKED, full_name
 from plunit.pieces.formats.onnx_graphs.waves import Wave
+from plunit.pieces.graphs import chain
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")

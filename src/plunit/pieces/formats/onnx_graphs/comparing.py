@@ -14,8 +14,8 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import check_bytes
 from plunit.pieces.formats.onnx_graphs.operators import PICKED, computed
+from plunit.pieces.graphs import check_bytes
 from plunit.pieces.networks import Network, terms
 
 _ROUNDING = 1e-12

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Importer, JumpWarning, Room, build, check_bytes
+from plunit.pieces.formats.importer import Importer, JumpWarning, build
 from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, check_network
-from plunit.pieces.formats.onnx_graphs.layering import Tensor, chain
 from plunit.pieces.formats.onnx_graphs.lowering import LOWERED, lower
 from plunit.pieces.formats.onnx_graphs.operators import (
     ELEMENTWISE,
@@ -32,6 +31,7 @@ from plunit.pieces.formats.onnx_graphs.operators import (
     linear_map,
 )
 from plunit.pieces.formats.onnx_graphs.waves import Wave
+from plunit.pieces.graphs import Room, Tensor, chain, check_bytes
 from plunit.pieces.networks import Network
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats, blocks
-from plunit.pieces.formats.importer import Room, check_bytes
 from plunit.pieces.formats.onnx_graphs.waves import Wave
+from plunit.pieces.graphs import Room, check_bytes
 
 _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)

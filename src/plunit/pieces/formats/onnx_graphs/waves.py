@@ -14,7 +14,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Bools, Floats
-from plunit.pieces.formats.importer import check_bytes
+from plunit.pieces.graphs import check_bytes
 
 _NEAR = 1e-6  # functions that differ by this fraction are equal but for rounding in float32
 _ROUNDING = 2.0**-44  # the arithmetic of waves is float64: steps up to this fraction of the terms are its rounding

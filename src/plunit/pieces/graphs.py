@@ -8,7 +8,8 @@ affine maps in a row are one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -17,13 +18,42 @@ import numpy as np
 
 from plunit.pieces.activation import Activation, beside, identity
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Room
 from plunit.pieces.networks import LayerLike
+
+LIMIT = 2**30
+"""The largest file, part of a file, or array in bytes that is read: 1 GiB."""
 
 _NUMBERS = count()
 
 Linear = Callable[..., Floats]
 """Takes [n, size] of every parent and returns [n, size] of the tensor, without its bias."""
+
+
+def check_bytes(what: str, count: int) -> None:
+    """Raise ValueError if `count` bytes are more than `LIMIT`."""
+    if count > LIMIT:
+        raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are read")
+
+
+class Room:
+    """Counts the arrays that are made of a file; a `load` has one of them for all its steps."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    def take(self, what: str, count: int) -> None:
+        """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays more than twice as many."""
+        check_bytes(what, count)
+        self._taken += count
+        if self._taken > 2 * LIMIT:
+            raise ValueError(f"with {what} its arrays have {self._taken:,} bytes, and at most {2 * LIMIT:,} are made")
+
+    @contextmanager
+    def lend(self) -> Iterator[None]:
+        """Count the arrays of a block until it ends, because they are dropped there."""
+        before = self._taken
+        yield
+        self._taken = before
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plunit.pieces import activation, network
-from plunit.pieces.formats.onnx_graphs.layering import slimmed
+from plunit.pieces.graphs import slimmed
 
 POINTS = np.random.default_rng(0).integers(-8, 9, size=(300, 2)) / 4
 
