@@ -1,78 +1,105 @@
-"""Layers with fewer units: the same function, and the widths that known constructions come down to."""
+"""Graphs as layers: the function is exactly that of the graph, against Fractions."""
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from rational_networks import forward, rational
 
 from plunit.pieces import activation, network
-from plunit.pieces.graphs import slimmed
+from plunit.pieces.graphs import Pick, Product, Room, Tensor, Total, make_layers
 
-POINTS = np.random.default_rng(0).integers(-8, 9, size=(300, 2)) / 4
-
-
-def max_by_four(count):
-    """Return max(a, b) = (relu(a + b) - relu(-a - b) + relu(a - b) + relu(b - a)) / 2 of neighbours."""
-    rows = np.kron(np.eye(count // 2), [[1, 1], [-1, -1], [1, -1], [-1, 1]])
-    return [
-        (rows, np.zeros(len(rows))),
-        activation.relu().spread(len(rows)),
-        (np.kron(np.eye(count // 2), [[0.5, -0.5, 0.5, 0.5]]), np.zeros(count // 2)),
-    ]
+X = [Fraction(1, 3), Fraction(-2, 7), Fraction(5, 11)]
 
 
-def test_a_maximum_takes_one_relu_and_what_it_is_added_to():
-    net = network(slimmed(max_by_four(2)))
-    assert net.widths == (2, 2, 1)
-    assert sorted((f := net.layers[0].activation).slopes[:, 0].tolist()) == [0.0, 1.0]
-    assert not f.at_zero.any()
-    np.testing.assert_array_equal(net(POINTS)[:, 0], POINTS.max(axis=1))
+def exact(tensor, x, known):
+    """Return the numbers of a tensor of the inputs x, node by node."""
+    if tensor.number in known:
+        return known[tensor.number]
+    parents = [exact(parent, x, known) for parent in tensor.parents]
+    bias = [Fraction(b) for b in (np.zeros(tensor.size) if tensor.bias is None else tensor.bias)]
+    if tensor.activation is not None:
+        found = [max(z, Fraction(0)) if len(tensor.activation.knots) else z for z in parents[0]]
+    elif isinstance(tensor.map, Pick):
+        flat = [number for parent in parents for number in parent]
+        factor = np.broadcast_to(tensor.map.factor, tensor.size)
+        found = [
+            Fraction(f) * flat[i] if i >= 0 else Fraction(0) for f, i in zip(factor, tensor.map.index, strict=True)
+        ]
+    elif isinstance(tensor.map, Total):
+        terms = [[Fraction(s) * z for z in parent] for s, parent in zip(tensor.map.signs, parents, strict=True)]
+        found = [sum(parts) for parts in zip(*terms, strict=True)]
+    elif isinstance(tensor.map, Product):
+        rows = tensor.map.matrix(tensor.size, tensor.parents[0].size)
+        found = [sum(Fraction(w) * z for w, z in zip(row, parents[0], strict=True)) for row in rows]
+    else:
+        found = x
+    if tensor.is_affine:
+        found = [z + b for z, b in zip(found, bias, strict=True)]
+    known[tensor.number] = found
+    return found
 
 
-def test_units_that_are_equal_in_one_layer_make_equal_ones_in_the_next():
-    weight = np.array([[1.0, 0], [0, 1], [1, 0], [0, 1]])
-    (first, shift), f, last = max_by_four(4)
-    layers = [(first @ weight, shift), f, last, *max_by_four(2)]
-    (a, b), (c, d) = layers[2:4]
-    net = network(slimmed([*layers[:2], (c @ a, c @ b + d), *layers[4:]]))
-    # max(x, y) twice, and their maximum: the difference of the two is 0
-    assert net.widths == (2, 2, 2, 1)
-    np.testing.assert_array_equal(net(POINTS)[:, 0], POINTS.max(axis=1))
+def random_graph(rng, kind):
+    """Return a tensor of three inputs, with weights of a type."""
+
+    def numbers(*shape):
+        return rng.normal(size=shape).astype(kind).astype(np.float64)
+
+    tensors = [Tensor(3)]
+    for _ in range(7):
+        one, other = (tensors[i] for i in rng.integers(max(0, len(tensors) - 3), len(tensors), size=2))
+        choice = rng.integers(4)
+        if choice == 0:
+            tensors.append(Tensor(one.size, (one,), activation=activation.relu()))
+        elif choice == 1:
+            size = int(rng.integers(1, 5))
+            weight = numbers(size, one.size)
+            as_function = bool(rng.integers(2))
+            linear = Product(lambda x, weight=weight: x @ weight.T) if as_function else Product(weight)
+            tensors.append(Tensor(size, (one,), linear, numbers(size)))
+        elif choice == 2 and one.size == other.size:
+            tensors.append(Tensor(one.size, (one, other), Total((1.0, -1.0))))
+        else:
+            size = int(rng.integers(1, 5))
+            index = rng.integers(-1, one.size + other.size, size=size)
+            factor = rng.choice([-2.0, 0.5, 1.0], size=size) if rng.integers(2) else 1.0
+            tensors.append(Tensor(size, (one, other), Pick(index, factor)))
+    return tensors[-1]
 
 
-def test_a_lattice_of_maxima_comes_down_in_one_call():
-    rng = np.random.default_rng(0)
-    some = rng.integers(-2, 3, size=(4, 2)).astype(float)
-    layers, affine = [], (some[rng.integers(4, size=16)], np.zeros(16))
-    wanted = (POINTS @ affine[0].T).max(axis=1)
-    for count in (16, 8, 4, 2):
-        (weight, bias), f, after = max_by_four(count)
-        layers += [(weight @ affine[0], weight @ affine[1] + bias), f]
-        affine = after
-    net = network(slimmed([*layers, affine]))
-    np.testing.assert_array_equal(net(POINTS)[:, 0], wanted)
-    assert network(slimmed(slimmed([*layers, affine]))).widths == net.widths
-    assert max(net.widths) < 16
-
-
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("seed", range(40))
-def test_random_layers_with_equal_and_opposite_rows_keep_their_function(seed):
-    rng = np.random.default_rng(seed)
-    layers, width = [], 2
-    near = [activation.piecewise([0.5], [0.0, 1.0]), activation.piecewise([0.0], [0.0, 1.0], 1.0)]
-    near.append(activation.piecewise([0.0, 0.5], [0.0, 1.0, 2.0]))
-    kinds = [activation.relu(), activation.identity(), activation.leaky_relu(0.5), activation.hardtanh(), *near]
-    for _ in range(rng.integers(1, 4)):
-        some = np.column_stack([rng.integers(-1, 2, size=(3, width)), rng.integers(-1, 2, size=3) / 2])
-        rows = rng.choice([-1.0, 1.0], size=(7, 1)) * some[rng.integers(3, size=7)]
-        f = activation.beside([kinds[i].spread(1) for i in rng.choice(7, p=[0.4, *[0.1] * 6], size=7)])
-        layers += [(rows[:, :-1], rows[:, -1]), f]
-        width = 7
-    layers.append((rng.integers(-2, 3, size=(2, width)).astype(float), np.ones(2)))
-    before, after = network(layers), network(slimmed(layers))
-    np.testing.assert_array_equal(after(POINTS), before(POINTS))
-    assert all(new <= old for new, old in zip(after.widths, before.widths, strict=True))
-    assert network(slimmed(slimmed(layers))).widths == after.widths
+def test_layers_are_exactly_the_graph(seed, kind):
+    output = random_graph(np.random.default_rng(seed), kind)
+    layering = make_layers(output, Room())
+    assert not layering.rounded
+    assert forward(rational(network(layering.layers)), X) == exact(output, X, {})
 
 
-def test_layers_of_zeros_keep_a_unit():
-    layers = [(np.zeros((3, 2)), np.ones(3)), activation.identity().spread(3), (np.ones((1, 3)), np.zeros(1))]
-    assert network(slimmed(layers))(POINTS).tolist() == [[3.0]] * len(POINTS)
+def test_a_factor_is_joined_with_a_matrix_and_rounding_is_said():
+    rng = np.random.default_rng(0)
+    x = Tensor(3)
+    for factor, rounded in ((2.0, False), (0.1, True)):
+        scaled = Tensor(4, (Tensor(4, (x,), Product(rng.normal(size=(4, 3)))),), Pick(np.arange(4), factor))
+        layering = make_layers(scaled, Room())
+        assert layering.rounded == rounded
+        assert len(layering.layers) == 1
+
+
+def test_what_is_larger_than_its_parts_is_carried_as_these():
+    x = Tensor(2)
+    units = Tensor(2, (x,), activation=activation.relu())
+    wide = Tensor(9, (x,), Product(np.ones((9, 2))))
+    layers = make_layers(Tensor(9, (wide, Tensor(9, (units,), Product(np.ones((9, 2))))), Total((1.0, 1.0))), Room())
+    assert network(layers.layers).widths == (2, 4, 9)
+
+
+def test_arrays_that_are_dropped_make_room_again():
+    room = Room()
+    for _ in range(5):
+        with room.lend():
+            room.take("an array", 2**30)
+    room.take("an array", 2**30)
+    with pytest.raises(ValueError, match="its arrays have"):
+        room.take("two more", 2**30), room.take("two more", 2**30)

@@ -1,32 +1,33 @@
-"""A graph of affine maps and units as a chain of layers: values that skip a layer pass it as identity units.
+"""A graph of affine maps and units as the layers of a network: values that skip a layer pass it as identity units.
 
-A `Tensor` is a vector of numbers: the inputs, units f(z) of another tensor z, or affine in its parents. The level of
-units is the number of layers before them. Between two layers of the chain stand the units of that level, and the fewest
-tensors found that everything behind needs of the levels before: x + body(x) carries x, or the sum so far, and two
-affine maps in a row are one.
+A `Tensor` is a vector of numbers: the inputs, units f(z) of another tensor z, or affine in its parents by one of three
+maps: `Pick`, `Total` and `Product`. The level of units is the number of layers before them. Between two layers stand
+the units of that level, and the fewest tensors found that everything after needs of the levels before: x + body(x)
+carries x, or the sum so far. Readers of ONNX and of PyTorch make tensors; `make_layers` makes layers of the last one.
+
+Affine maps in a row are one if float64 holds their product exactly. Otherwise identity units keep them apart, so that
+the network is the function of the numbers that are given. Only a factor and a shift of each number, such as those of a
+BatchNorm, are always joined with the map next to them, and rounded: `Layering.rounded` says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plunit.pieces.activation import Activation, beside, identity
-from plunit.pieces.arrays import Floats
-from plunit.pieces.networks import LayerLike
+from plunit.pieces.arrays import Floats, Ints, blocks
+from plunit.pieces.networks import LayerLike, exact_product, product_is_exact, sum_is_exact
 
 LIMIT = 2**30
 """The largest file, part of a file, or array in bytes that is read: 1 GiB."""
 
 _NUMBERS = count()
-
-Linear = Callable[..., Floats]
-"""Takes [n, size] of every parent and returns [n, size] of the tensor, without its bias."""
 
 
 def check_bytes(what: str, count: int) -> None:
@@ -36,17 +37,20 @@ def check_bytes(what: str, count: int) -> None:
 
 
 class Room:
-    """Counts the arrays that are made of a file; a `load` has one of them for all its steps."""
+    """Counts the arrays that are made of a file or a model; one of them is for all steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, remedy: str = "") -> None:
         self._taken = 0
+        self._remedy = remedy and f"; {remedy}"
 
     def take(self, what: str, count: int) -> None:
         """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays more than twice as many."""
-        check_bytes(what, count)
         self._taken += count
+        if count > LIMIT:
+            raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are made{self._remedy}")
         if self._taken > 2 * LIMIT:
-            raise ValueError(f"with {what} its arrays have {self._taken:,} bytes, and at most {2 * LIMIT:,} are made")
+            all_of_them = f"with {what} its arrays have {self._taken:,} bytes"
+            raise ValueError(f"{all_of_them}, and at most {2 * LIMIT:,} are made{self._remedy}")
 
     @contextmanager
     def lend(self) -> Iterator[None]:
@@ -57,15 +61,46 @@ class Room:
 
 
 @dataclass(frozen=True, eq=False)
+class Pick:
+    """factor * x[index], for the numbers x of all parents one after another; 0 where the index is -1."""
+
+    index: Ints
+    factor: Floats | float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """The sum of the parents, each with its sign."""
+
+    signs: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """W x: a matrix [size, size of the parent], or a linear function of rows [n, size of the parent]."""
+
+    linear: Floats | Callable[[Floats], Floats]
+
+    def matrix(self, outputs: int, inputs: int) -> Floats:
+        """Return W, whose column i is the function of the i-th unit vector."""
+        if isinstance(self.linear, np.ndarray):
+            return self.linear
+        weight = np.empty((outputs, inputs))
+        for block in blocks(inputs, max(1, 2**20 // max(inputs, outputs))):
+            weight[:, block] = self.linear(np.eye(block.stop - block.start, inputs, block.start)).T
+        return weight
+
+
+@dataclass(frozen=True, eq=False)
 class Tensor:
-    """linear(parents) + bias; or units, activation(parent); or the inputs, if there is neither.
+    """map(parents) + bias; or units, activation(parent); or the inputs, if there is neither.
 
     jump: [size], how much the units differ at most from those of the graph, which jump where constants are rounded.
     """
 
     size: int
     parents: tuple[Tensor, ...] = ()
-    linear: Linear | None = None
+    map: Pick | Total | Product | None = None
     bias: Floats | None = None
     activation: Activation | None = None
     jump: Floats | None = None
@@ -73,8 +108,8 @@ class Tensor:
 
     @property
     def is_affine(self) -> bool:
-        """Whether it is no input and no unit."""
-        return self.linear is not None
+        """Whether it is neither the inputs nor units."""
+        return self.map is not None
 
     def __post_init__(self) -> None:
         below = max((parent.level for parent in self.parents), default=-1)
@@ -83,17 +118,48 @@ class Tensor:
         object.__setattr__(self, "price", min(self.size, through) if self.is_affine else self.size)
 
     level: int = field(init=False)
-    """The number of layers of units that it takes."""
+    """The number of layers of units before it, or its own."""
 
     price: int = field(init=False)
     """The number of identity units that carry it through a layer, or what it is made of."""
 
 
-def chain(output: Tensor, room: Room) -> tuple[list[LayerLike], Floats]:
-    """Return the layers of a network that computes a tensor of the inputs, and how much they differ at most, [out].
+class Layering(NamedTuple):
+    """Layers of a network; how much it differs at most from the graph, [out]; whether factors were rounded."""
+
+    layers: list[LayerLike]
+    jump: Floats
+    rounded: bool
+
+
+def make_layers(output: Tensor, room: Room) -> Layering:
+    """Return the layers of a network that computes a tensor of the inputs.
 
     A difference d of the values before an activation is at most (its largest slope) d after it, plus the jump.
     """
+    ready: dict[tuple[int, ...], tuple[_Affine, bool]] = {}
+    while True:
+        stages = _stages(output)
+        try:
+            affine = [_join(held, wanted, room, ready) for held, wanted in stages]
+        except _InexactProduct as error:
+            output = _set_apart(output, error.tensors)
+        else:
+            break
+    layers: list[LayerLike] = []
+    off = np.zeros(1)
+    for level, ((held, _), ((weight, bias), _)) in enumerate(zip(stages, affine, strict=True)):
+        if level:
+            layers.append(f := _activation(held, level))
+            off = np.abs(f.slopes).max(axis=1) * off + _jumps(held, level)
+        layers.append((weight, bias))
+        off = np.abs(weight) @ off if off.any() else np.zeros(len(bias))
+    # more than the sums are rounded
+    return Layering(layers, (1 + 1e-9) * off, any(rounded for _, rounded in affine))
+
+
+def _stages(output: Tensor) -> list[tuple[list[Tensor], list[Tensor]]]:
+    """Return for each level what is held after its units, and what is affine in that."""
     wanted = [output]
     stages: list[tuple[list[Tensor], list[Tensor]]] = []
     for level in range(output.level, -1, -1):
@@ -101,22 +167,11 @@ def chain(output: Tensor, room: Room) -> tuple[list[LayerLike], Floats]:
         stages.insert(0, (held, wanted))
         # what the units of this level are made of, and what passes them
         wanted = [each.parents[0] if level and each.level == level else each for each in held]
-    layers: list[LayerLike] = []
-    off = np.zeros(1)
-    for level, (held, wanted) in enumerate(stages):
-        if level:
-            layers.append(f := _activation(held, level))
-            off = np.abs(f.slopes).max(axis=1) * off + _jumps(held, level)
-        with room.lend():
-            weight, bias = _affine(wanted, held, room)
-        room.take(f"a layer of {len(bias):,} units", weight.nbytes)
-        layers.append((weight, bias))
-        off = np.abs(weight) @ off if off.any() else np.zeros(len(bias))
-    return slimmed(layers), (1 + 1e-9) * off  # more than the sums are rounded
+    return stages
 
 
 def _held(wanted: Sequence[Tensor], level: int) -> list[Tensor]:
-    """Return what stands behind the units of a level, so that all of `wanted` is affine in it."""
+    """Return the tensors after the units of a level in which all of `wanted` is affine."""
     found: dict[int, Tensor] = {}
     for each in _between(wanted, lambda t: not _is_open(t, level)):
         if not _is_open(each, level):
@@ -130,7 +185,7 @@ def _held(wanted: Sequence[Tensor], level: int) -> list[Tensor]:
 
 
 def _is_open(tensor: Tensor, level: int) -> bool:
-    """Whether a tensor is not held behind the units of a level, but made of its parents there."""
+    """Whether a tensor is made of its parents after the units of a level, and not held there."""
     if not tensor.is_affine:
         return False
     return tensor.level == level or tensor.size > sum(parent.price for parent in tensor.parents)
@@ -147,24 +202,174 @@ def _between(tensors: Iterable[Tensor], stops: Callable[[Tensor], bool]) -> list
     return [seen[number] for number in sorted(seen)]
 
 
-def _affine(wanted: Sequence[Tensor], held: Sequence[Tensor], room: Room) -> tuple[Floats, Floats]:
-    """Return (weight, bias) of the tensors `wanted`, as affine in the tensors `held`."""
-    width, start = sum(each.size for each in held), 0
-    found: dict[int, tuple[Floats, Floats]] = {}
-    for each in held:
-        room.take(f"a layer of {width:,} units", 8 * width * each.size)
-        found[each.number] = np.eye(width, each.size, -start), np.zeros((1, each.size))
-        start += each.size
-    for each in _between(wanted, lambda t: t.number in found):
-        if each.number in found:
-            continue
-        room.take(f"a layer of {each.size:,} units", 8 * width * each.size)
-        assert each.linear is not None
-        parents = [found[parent.number] for parent in each.parents]
-        weight, bias = (each.linear(*(pair[i] for pair in parents)) for i in range(2))
-        found[each.number] = weight, bias if each.bias is None else bias + each.bias
-    pairs = [found[each.number] for each in wanted]
-    return np.concatenate([pair[0] for pair in pairs], axis=1).T, np.concatenate([pair[1][0] for pair in pairs])
+_Affine = tuple[Floats, Floats]
+"""weight [out, in] and bias [out]."""
+
+
+class _InexactProduct(Exception):
+    """Affine maps in a row whose product float64 does not hold; `tensors` are to be kept apart by identity units."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self.tensors = tensors
+
+
+def _set_apart(output: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+    """Return the same graph with identity units after these tensors."""
+    apart = {each.number for each in tensors}
+    found: dict[int, Tensor] = {}
+    for each in _between([output], lambda t: False):
+        parents = tuple(found[parent.number] for parent in each.parents)
+        # what comes before keeps its number
+        same = all(old is new for old, new in zip(each.parents, parents, strict=True))
+        copy = each if same else replace(each, parents=parents, number=next(_NUMBERS))
+        found[each.number] = Tensor(copy.size, (copy,), activation=identity()) if each.number in apart else copy
+    return found[output.number]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """factor x[index] + bias, of the numbers x that are held; the index is -1 where the factor is 0."""
+
+    index: Ints
+    factor: Floats
+    bias: Floats
+
+
+def _join(
+    held: Sequence[Tensor], wanted: Sequence[Tensor], room: Room, ready: dict[tuple[int, ...], tuple[_Affine, bool]]
+) -> tuple[_Affine, bool]:
+    """Return (weight, bias) of the tensors `wanted`, as affine in those `held`, and whether a factor was rounded."""
+    key = (*(each.number for each in held), -1, *(each.number for each in wanted))
+    if key not in ready:
+        with room.lend():
+            joint = _Joint(held, room)
+            affine = joint.affine(wanted)
+        room.take(f"a layer of {len(affine[1]):,} units", affine[0].nbytes)
+        ready[key] = affine, joint.rounded
+    return ready[key]
+
+
+class _Joint:
+    """Joins affine maps in a row, from the tensors that are held to those after them."""
+
+    def __init__(self, held: Sequence[Tensor], room: Room) -> None:
+        self.rounded = False
+        self._room = room
+        self._found: dict[int, _Rows | _Affine] = {}
+        self._width = 0
+        for each in held:
+            index = np.arange(self._width, self._width + each.size)
+            self._found[each.number] = _Rows(index, np.ones(each.size), np.zeros(each.size))
+            self._width += each.size
+        self._held = set(self._found)
+
+    def affine(self, wanted: Sequence[Tensor]) -> _Affine:
+        """Return (weight, bias) of these tensors, one after another."""
+        for each in _between(wanted, lambda t: t.number in self._held):
+            if each.number not in self._found:
+                self._found[each.number] = self._compose(each)
+        parts = [self._dense(self._found[each.number]) for each in wanted]
+        if len(parts) == 1:
+            return parts[0]
+        self._take(sum(each.size for each in wanted))
+        return np.concatenate([weight for weight, _ in parts]), np.concatenate([bias for _, bias in parts])
+
+    def _take(self, units: int) -> None:
+        self._room.take(f"a layer of {units:,} units", 8 * units * self._width)
+
+    def _compose(self, tensor: Tensor) -> _Rows | _Affine:
+        """Return map(parents) + bias; `_InexactProduct` if float64 does not hold it and parents can be kept apart."""
+        parents = [self._found[parent.number] for parent in tensor.parents]
+        bias = np.zeros(tensor.size) if tensor.bias is None else np.asarray(tensor.bias, dtype=np.float64)
+        apart = [parent for parent in tensor.parents if parent.is_affine and parent.number not in self._held]
+        if isinstance(tensor.map, Pick):
+            return self._pick(tensor.map, parents, bias)
+        if isinstance(tensor.map, Total):
+            found, is_exact = self._total(tensor.map, parents, bias)
+        else:
+            assert tensor.map is not None
+            found, is_exact = self._product(tensor.map, parents[0], bias, tensor.parents[0].size)
+        if apart and not is_exact:
+            raise _InexactProduct(apart)
+        return found
+
+    def _pick(self, pick: Pick, parents: Sequence[_Rows | _Affine], bias: Floats) -> _Rows | _Affine:
+        if all(isinstance(part, _Rows) for part in parents):
+            # the last number is that of index -1
+            parts: list[Any] = [*parents, _Rows(np.array([-1]), np.zeros(1), np.zeros(1))]
+            index, factor, shift = (
+                np.concatenate([getattr(part, name) for part in parts])[pick.index]
+                for name in ("index", "factor", "bias")
+            )
+            return _Rows(index, self._times(pick.factor, factor), self._plus(self._times(pick.factor, shift), bias))
+        self._take(len(bias))
+        weight, shift, start = np.zeros((len(bias), self._width)), np.zeros(len(bias)), 0
+        for part in parents:
+            rows, numbers = self._dense(part)
+            here = (pick.index >= start) & (pick.index < start + len(numbers))
+            weight[here], shift[here] = rows[pick.index[here] - start], numbers[pick.index[here] - start]
+            start += len(numbers)
+        if np.any(pick.factor != 1.0):
+            factor = np.broadcast_to(pick.factor, len(shift))
+            weight, shift = self._times(factor[:, None], weight), self._times(factor, shift)
+        return weight, self._plus(shift, bias)
+
+    def _total(self, total: Total, parents: Sequence[_Rows | _Affine], bias: Floats) -> tuple[_Affine, bool]:
+        """Return the sum of the parents, and whether it is exact."""
+        self._take(2 * len(bias))
+        weight, shift, is_exact = np.zeros((len(bias), self._width)), bias, True
+        for sign, part in zip(total.signs, parents, strict=True):
+            numbers = sign * (part.bias if isinstance(part, _Rows) else part[1])
+            is_exact = is_exact and sum_is_exact(shift, numbers)
+            shift = shift + numbers
+            if isinstance(part, _Rows):
+                place: Any = np.flatnonzero(part.index >= 0), part.index[part.index >= 0]
+                terms = sign * part.factor[place[0]]
+            else:
+                place, terms = ..., sign * part[0]
+            is_exact = is_exact and sum_is_exact(weight[place], terms)
+            weight[place] += terms
+        return (weight, shift), is_exact
+
+    def _product(self, product: Product, part: _Rows | _Affine, bias: Floats, inputs: int) -> tuple[_Affine, bool]:
+        """Return W (part) + bias, and whether no sum of several products is rounded."""
+        self._room.take(f"a layer of {len(bias):,} units", 8 * len(bias) * inputs)
+        matrix = product.matrix(len(bias), inputs)
+        if not isinstance(part, _Rows) or (np.bincount(part.index + 1)[1:] > 1).any():
+            self._take(len(bias))
+            weight, shift = self._dense(part)
+            both = exact_product((matrix, bias), (weight, shift))
+            return both or (matrix @ weight, matrix @ shift + bias), both is not None
+        # each number that is held comes in once, with its factor
+        if part.bias.any():
+            none = np.zeros((inputs, 0))
+            self.rounded |= exact_product((matrix, bias), (none, part.bias)) is None
+            bias = matrix @ part.bias + bias
+        if (part.factor != 1.0).any():
+            matrix = self._times(matrix, part.factor)
+        if np.array_equal(part.index, np.arange(self._width)):
+            return (matrix, bias), True
+        self._take(len(bias))
+        weight = np.zeros((len(bias), self._width))
+        weight[:, part.index[part.index >= 0]] = matrix[:, part.index >= 0]
+        return (weight, bias), True
+
+    def _dense(self, part: _Rows | _Affine) -> _Affine:
+        if not isinstance(part, _Rows):
+            return part
+        self._take(len(part.bias))
+        weight = np.zeros((len(part.bias), self._width))
+        used = np.flatnonzero(part.index >= 0)
+        weight[used, part.index[used]] = part.factor[used]
+        return weight, part.bias
+
+    def _times(self, factor: Floats | float, numbers: Floats) -> Floats:
+        self.rounded |= not product_is_exact(np.asarray(factor, dtype=np.float64), numbers)
+        return np.asarray(factor * numbers)
+
+    def _plus(self, one: Floats, other: Floats) -> Floats:
+        self.rounded |= not sum_is_exact(one, other)
+        return one + other
 
 
 def _activation(held: Sequence[Tensor], level: int) -> Activation:
@@ -179,78 +384,3 @@ def _jumps(held: Sequence[Tensor], level: int) -> Floats:
     return np.concatenate(
         [np.broadcast_to(0.0 if jump is None else jump, each.size) for jump, each in zip(jumps, held, strict=True)]
     )
-
-
-_Affine = tuple[Floats, Floats]
-_Stage = tuple[_Affine, Activation, _Affine]
-"""(weight, bias), the activation, and (weight, bias) of the next layer."""
-
-
-def slimmed(layers: list[LayerLike]) -> list[LayerLike]:
-    """Return layers of the same function with fewer units: opposite ReLUs share one, identities are as few as found.
-
-    max(a, b) is often written by relu(z) and relu(-z) with z = a - b. As relu(-z) = relu(z) - z, one of them is enough.
-    """
-    found: list[Any] = list(layers)
-    places = range(0, len(found) - 2, 2)
-    units = -1
-    # fewer units in one layer make equal ones in the next
-    while units != (units := sum(len(found[i][1]) for i in places)):
-        for step, order in (
-            (_without_opposites, places),
-            (_without_unused, places[::-1]),
-            (_with_few_identities, places),
-        ):
-            for i in order:
-                found[i : i + 3] = step(*found[i : i + 3])
-    return found
-
-
-def _without_opposites(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
-    """Replace ReLU of z or -z, where another unit is ReLU of z, by that unit and the identity of z."""
-    weight, bias, taken = layer[0].copy(), layer[1].copy(), after[0].copy()
-    knots, slopes = f.knots.copy(), f.slopes.copy()
-    is_relu = (f.at_zero == 0) & (f.slopes[:, 0] == 0) & (f.slopes[:, 1:] == 1).all(axis=1)
-    is_relu &= (f.knots[:, :1] == 0).all(axis=1) & (f.knots.shape[1] > 0)
-    rows = np.column_stack([weight, bias]) + 0.0
-    seen: dict[bytes, int] = {}
-    for unit in np.flatnonzero(is_relu).tolist():
-        if (same := seen.get(rows[unit].tobytes())) is not None:
-            taken[:, same] += taken[:, unit]
-            taken[:, unit] = 0.0
-        elif (other := seen.get((0.0 - rows[unit]).tobytes())) is not None:
-            taken[:, other] += taken[:, unit]
-            taken[:, unit] *= -1
-            weight[unit], bias[unit], knots[unit], slopes[unit] = weight[other], bias[other], np.inf, 1.0
-        else:
-            seen[rows[unit].tobytes()] = unit
-    return (weight, bias), Activation(knots, slopes, f.at_zero), (taken, after[1])
-
-
-def _without_unused(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
-    """Leave out the units that the next layer does not take."""
-    used = (after[0] != 0).any(axis=0)
-    if not used.any():
-        return layer, f, after
-    return (layer[0][used], layer[1][used]), f.part(used), (after[0][:, used], after[1])
-
-
-def _with_few_identities(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
-    """Carry what identities are made of, or what is made of them, if that is less."""
-    (weight, bias), (taken, shift) = layer, after
-    carries = (f.slopes == 1).all(axis=1) & (f.at_zero == 0)
-    source = np.flatnonzero((weight[carries] != 0).any(axis=0))
-    sums, place = np.unique(taken[:, carries], axis=0, return_inverse=True)
-    if min(len(source), len(sums)) >= carries.sum() or (carries.all() and not len(source)):
-        return layer, f, after
-    if len(source) <= len(sums):
-        rows, shifts = np.eye(weight.shape[1])[source], np.zeros(len(source))
-        columns = taken[:, carries] @ weight[carries][:, source]
-        shift = shift + taken[:, carries] @ bias[carries]
-    else:
-        rows, shifts = sums @ weight[carries], sums @ bias[carries]
-        columns = np.eye(len(sums))[place.reshape(-1)]
-    kept = ~carries
-    first = np.concatenate([weight[kept], rows]), np.concatenate([bias[kept], shifts])
-    units = beside([f.part(kept), identity().spread(len(rows))])
-    return _without_unused(first, units, (np.concatenate([taken[:, kept], columns], axis=1), shift))

@@ -15,13 +15,14 @@ from plunit.pieces import exact_curves
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.exact_curves import Curve
 from plunit.pieces.limits import Progress
+from plunit.pieces.merging import merge
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.linear import FLOOR, NEVER, UNIT
 from plunit.pieces.proofs.properties import Condition
-from plunit.pieces.rewriting import difference, merged
+from plunit.pieces.rewriting import difference
 
 PROVED = 1e-6
 """A value is proved if no other can be larger by more than this part of the largest |f| that was seen."""
@@ -214,7 +215,7 @@ def distance(
             f"distance takes two curves, or two networks and a box, got {type(one).__name__}, {type(other).__name__}"
             f"{' without a box' if box is None else ''}"
         )
-    start, both = time.monotonic(), merged(difference(one, other))  # what is equal in both cancels exactly
+    start, both = time.monotonic(), merge(difference(one, other))  # what is equal in both cancels exactly
     domain, effort = Domain.of(both, box, constraints), Effort.of(time_limit, progress).after(start)
     return largest_of([_largest(both, domain, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
 

@@ -22,7 +22,6 @@ from plunit.pieces.formats.onnx_graphs.operators import (
     LINEAR,
     PICKED,
     Call,
-    LinearMap,
     attributes,
     computed,
     folded,
@@ -31,7 +30,8 @@ from plunit.pieces.formats.onnx_graphs.operators import (
     linear_map,
 )
 from plunit.pieces.formats.onnx_graphs.waves import Wave
-from plunit.pieces.graphs import Room, Tensor, chain, check_bytes
+from plunit.pieces.graphs import Pick, Product, Room, Tensor, Total, check_bytes, make_layers
+from plunit.pieces.merging import slim
 from plunit.pieces.networks import Network
 
 
@@ -227,12 +227,8 @@ class Follower:
             signs = [-1.0 if kind == "Sub" and i else 1.0 for i in range(len(values))]
             parts = [(sign, value) for sign, value in zip(signs, values, strict=True) if isinstance(value, Signal)]
             others = [sign * value for sign, value in zip(signs, values, strict=True) if not isinstance(value, Signal)]
-            bias = sum(others, np.zeros(shape))
-
-            def total(*xs: Floats) -> Floats:
-                return np.asarray(sum(sign * x for (sign, _), x in zip(parts, xs, strict=True)))
-
-            self._affine(node, [value for _, value in parts], (total, bias))
+            bias = np.asarray(sum(others, np.zeros(shape)))
+            self._affine(node, [value for _, value in parts], Total(tuple(sign for sign, _ in parts)), bias)
         elif kind in ("Max", "Min"):
             name, (*before, b) = node.output[0], node.input
             a = before[0] if len(before) == 1 else f"{name} before {b}"
@@ -259,7 +255,8 @@ class Follower:
         if more:
             raise ValueError("two functions of the input are multiplied, which is not piecewise-linear")
         name = next(name for name, value in zip(node.input, values, strict=True) if value is signal)
-        self._affine(node, [signal], linear_map(node, name, signal.shape, self.values, self.version))
+        linear, bias = linear_map(node, name, signal.shape, self.values, self.version)
+        self._affine(node, [signal], Product(linear), bias)
 
     def _pick(self, node: Any, values: list[Any]) -> None:
         """Follow a node that moves numbers: onnx moves their indices, those of signals first, then those of arrays."""
@@ -288,15 +285,11 @@ class Follower:
             bias = np.concatenate([np.zeros(count), *map(np.ravel, arrays)])[flat]
             tensors = tuple(self._tensor(signal) for signal in signals)
 
-            def linear(*xs: Floats, flat: Any = flat, start: int = start) -> Floats:
-                zeros = np.zeros((len(xs[0]), start - count))
-                return np.concatenate([*xs, zeros], axis=1)[:, flat]
+            pick = Pick(np.where(flat < count, flat, -1))
+            self._start(name, Tensor(len(flat), tensors, pick, bias), index.shape)
 
-            self._start(name, Tensor(len(flat), tensors, linear, bias), index.shape)
-
-    def _affine(self, node: Any, signals: list[Signal], result: LinearMap) -> None:
-        """Add the tensor of a node that is affine in signals."""
-        linear, bias = result
+    def _affine(self, node: Any, signals: list[Signal], linear: Total | Product, bias: Floats) -> None:
+        """Add the tensor of a node that is affine in signals; the bias has the shape of its result."""
         self._room.take("its result", 8 * bias.size)
         tensors = tuple(self._tensor(signal) for signal in signals)
         self._start(node.output[0], Tensor(bias.size, tensors, linear, bias.reshape(-1)), bias.shape)
@@ -319,7 +312,8 @@ def _named(node: Any) -> Iterator[None]:
 
 def _line(tensor: Tensor, slope: Floats, shift: Floats) -> Tensor:
     """Return slope z + shift of every number z of a tensor."""
-    return Tensor(tensor.size, (tensor,), lambda x: slope * x, np.broadcast_to(shift, (tensor.size,)))
+    factor, bias = (np.broadcast_to(part, (tensor.size,)) for part in (slope, shift))
+    return Tensor(tensor.size, (tensor,), Pick(np.arange(tensor.size), factor), bias)
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
@@ -364,8 +358,8 @@ def _read(path: Path) -> Network:
     follower = Follower(Source(inputs[0].name, shape, kind), constants, version, room)
     nodes = [each for node in graph.node for each in follower.read(node)]
     name = graph.output[0].name
-    layers, jump = chain(follower.output(name), room)
-    net = build(layers, room)
+    layers, jump, _ = make_layers(follower.output(name), room)
+    net = build(slim(layers), room)
     found = follower.values[name].shape
     if batch and found[:1] != (1,):
         raise ValueError(

@@ -23,9 +23,6 @@ from plunit.pieces.graphs import Room, check_bytes
 _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)
 _ONE = Wave.line(0.0, 1.0)
-LinearMap = tuple[Callable[..., Floats], Floats]
-"""What is linear, of [n, size] of every input that varies, and what is added, which has the shape of the result."""
-
 _BOOL = 9  # as TensorProto numbers it
 _FLOATS = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 
@@ -284,8 +281,13 @@ def _widened(value: Any) -> Any:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any], version: int) -> LinearMap:
-    """Return the linear part of a node in its input of this name and shape, and what the node adds to it."""
+def linear_map(
+    node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any], version: int
+) -> tuple[Floats | Callable[[Floats], Floats], Floats]:
+    """Return a node as linear in its input of this name and shape, and what it adds to that.
+
+    The first is a matrix, or a function of rows of numbers.
+    """
     if name not in node.input[: 2 if node.op_type in ("Gemm", "MatMul") else 1]:
         raise ValueError("its weights or its bias depend on the input of the network, and must be arrays")
     if node.op_type == "BatchNormalization":
@@ -293,6 +295,10 @@ def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, A
     numbers = _numbers(node, name, shape, values)
     check_bytes("what it computes", 8 * numbers)
     bias = np.asarray(computed(node, ChainMap({name: np.zeros(shape)}, values), version)[0])
+    if node.op_type == "MatMul" and node.input[0] == name and math.prod(shape[:-1]) == 1:
+        matrix = np.asarray(values[node.input[1]], dtype=np.float64)
+        if matrix.ndim == 2:
+            return matrix.T, bias
     plain, zeros = type(node).FromString(node.SerializeToString()), dict[str, Any]()
     for i in LINEAR[node.op_type]:
         if i < len(node.input) and node.input[i]:
