@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from plunit.pieces.formats.csv_json import load_json, save_csv, save_json
     from plunit.pieces.formats.exporter import save
     from plunit.pieces.formats.importer import JumpWarning
-    from plunit.pieces.formats.loading import load, load_nnet
     from plunit.pieces.formats.model_objects import from_keras, from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx
+    from plunit.pieces.formats.reading import load, load_nnet
     from plunit.pieces.formats.vnnlib import load_vnnlib
     from plunit.pieces.formats.vnnlib_networks import Specification, load_specification
     from plunit.pieces.pictures import draw_curve, draw_polygons, draw_slice
@@ -57,7 +57,7 @@ _LATER = {
     "fixed.quantizing": "quantize",
     "formats.c_header": "save_c",
     "formats.csv_json": "load_json save_csv save_json",
-    "formats.loading": "load load_nnet",
+    "formats.reading": "load load_nnet",
     "formats.model_objects": "from_keras from_sklearn",
     "formats.onnx_writing": "save_onnx",
     "formats.exporter": "save",

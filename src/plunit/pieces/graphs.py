@@ -77,9 +77,13 @@ class Total:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """W x: a matrix [size, size of the parent], or a linear function of rows [n, size of the parent]."""
+    """W x: a matrix [size, size of the parent], or a linear function of rows [n, size of the parent].
+
+    is_mean: whether its numbers are 1 / n, which float64 holds if n is a power of 2.
+    """
 
     linear: Floats | Callable[[Floats], Floats]
+    is_mean: bool = False
 
     def matrix(self, outputs: int, inputs: int) -> Floats:
         """Return W, whose column i is the function of the i-th unit vector."""
@@ -96,6 +100,7 @@ class Tensor:
     """map(parents) + bias; or units, activation(parent); or the inputs, if there is neither.
 
     jump: [size], how much the units differ at most from those of the graph, which jump where constants are rounded.
+    rounded: whether the factors of its map are rounded ones, as those of a BatchNorm.
     """
 
     size: int
@@ -104,6 +109,7 @@ class Tensor:
     bias: Floats | None = None
     activation: Activation | None = None
     jump: Floats | None = None
+    rounded: bool = False
     number: int = field(default_factory=lambda: next(_NUMBERS))
 
     @property
@@ -163,14 +169,14 @@ def _stages(output: Tensor) -> list[tuple[list[Tensor], list[Tensor]]]:
     wanted = [output]
     stages: list[tuple[list[Tensor], list[Tensor]]] = []
     for level in range(output.level, -1, -1):
-        held = _held(wanted, level)
+        held = _hold(wanted, level)
         stages.insert(0, (held, wanted))
         # what the units of this level are made of, and what passes them
         wanted = [each.parents[0] if level and each.level == level else each for each in held]
     return stages
 
 
-def _held(wanted: Sequence[Tensor], level: int) -> list[Tensor]:
+def _hold(wanted: Sequence[Tensor], level: int) -> list[Tensor]:
     """Return the tensors after the units of a level in which all of `wanted` is affine."""
     found: dict[int, Tensor] = {}
     for each in _between(wanted, lambda t: not _is_open(t, level)):
@@ -279,6 +285,7 @@ class _Joint:
 
     def _compose(self, tensor: Tensor) -> _Rows | _Affine:
         """Return map(parents) + bias; `_InexactProduct` if float64 does not hold it and parents can be kept apart."""
+        self.rounded |= tensor.rounded
         parents = [self._found[parent.number] for parent in tensor.parents]
         bias = np.zeros(tensor.size) if tensor.bias is None else np.asarray(tensor.bias, dtype=np.float64)
         apart = [parent for parent in tensor.parents if parent.is_affine and parent.number not in self._held]
@@ -335,6 +342,7 @@ class _Joint:
         """Return W (part) + bias, and whether no sum of several products is rounded."""
         self._room.take(f"a layer of {len(bias):,} units", 8 * len(bias) * inputs)
         matrix = product.matrix(len(bias), inputs)
+        self.rounded |= product.is_mean and bool((np.frexp(matrix[matrix != 0])[0] != 0.5).any())
         if not isinstance(part, _Rows) or (np.bincount(part.index + 1)[1:] > 1).any():
             self._take(len(bias))
             weight, shift = self._dense(part)

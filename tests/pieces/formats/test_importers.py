@@ -12,9 +12,9 @@ import pytest
 from model_files import POINTS, WRITERS
 
 from plunit.pieces import Curve, graphs, load, save_csv
-from plunit.pieces.formats import importer, loading
+from plunit.pieces.formats import importer, reading
 from plunit.pieces.formats.importer import Content
-from plunit.pieces.formats.loading import IMPORTERS, REFUSED
+from plunit.pieces.formats.reading import IMPORTERS, REFUSED
 
 NAMES = [each.name for each in IMPORTERS]
 PACKAGES = {  # the formats that need one
@@ -96,7 +96,7 @@ def test_a_broken_package_is_not_taken_for_a_missing_one(error, written, monkeyp
     def read(*args):
         raise error
 
-    monkeypatch.setattr(loading, "IMPORTERS", [dataclasses.replace(each, read=read) for each in IMPORTERS])
+    monkeypatch.setattr(reading, "IMPORTERS", [dataclasses.replace(each, read=read) for each in IMPORTERS])
     text = one_line(path, kind=ImportError)
     reason = " ".join(str(error).split()) or type(error).__name__
     assert text.endswith(f"; reading it fails at an import: {reason}; repair or reinstall the package")

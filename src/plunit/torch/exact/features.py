@@ -35,7 +35,7 @@ class Features:
     shape: tuple[int, ...]
     room: Room
 
-    def linear(self, apply: Linear, bias: Floats) -> Features:
+    def linear(self, apply: Linear, bias: Floats, *, is_mean: bool = False) -> Features:
         """W x + b, for a linear function W of the features, and b for each channel after it, or each feature."""
         after = self.shape_after(apply)
         self.count(prod(after), prod(self.shape))
@@ -45,7 +45,7 @@ class Features:
                 found = apply(torch.from_numpy(x).reshape(-1, *self.shape))
             return found.reshape(len(x), -1).numpy()
 
-        return self._affine(Product(rows), np.repeat(bias, prod(after) // len(bias)), after)
+        return self._affine(Product(rows, is_mean), np.repeat(bias, prod(after) // len(bias)), after)
 
     def matrix(self, weight: Floats, bias: Floats) -> Features:
         """W x + b, for a matrix W of features that have one axis."""
@@ -53,8 +53,9 @@ class Features:
         return self._affine(Product(weight), bias, (len(weight),))
 
     def scale(self, factor: Floats, shift: Floats) -> Features:
-        """Return a factor and a shift for each feature."""
-        return self._affine(Pick(np.arange(self.node.size), factor), shift, self.shape)
+        """Factor x + shift of each feature, with rounded factors."""
+        scaled = self._affine(Pick(np.arange(self.node.size), factor), shift, self.shape)
+        return replace(scaled, node=replace(scaled.node, rounded=True))
 
     def _affine(self, linear: Pick | Product, bias: Floats, shape: tuple[int, ...]) -> Features:
         return replace(self, node=Node(prod(shape), (self.node,), linear, bias), shape=shape)

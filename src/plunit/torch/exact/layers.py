@@ -92,7 +92,7 @@ def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, x: Features) -> Featu
 
 def _average(axes: int, module: nn.Module, x: Features) -> Features:
     x.check_image(axes)
-    return x.linear(module.forward, np.zeros(1))
+    return x.linear(module.forward, np.zeros(1), is_mean=True)
 
 
 def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, x: Features) -> Features:

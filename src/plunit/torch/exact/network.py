@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from plunit.pieces import Network, network
+from plunit.pieces.formats.importer import Model
 from plunit.pieces.graphs import Room, Tensor, make_layers
 from plunit.torch.exact.features import AXES, Features
 from plunit.torch.exact.layers import CONVERT, VIEWS
@@ -56,17 +57,18 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     >>> f.inputs, f.outputs
     (192, 36)
     """
-    return convert(module, shape, Room(REMEDY))
+    return convert(module, shape, Room(REMEDY)).network
 
 
-def convert(module: nn.Module, shape: Sequence[int] | None, room: Room) -> Network:
-    """Return `to_network(module, shape)`, whose matrices have a place in `room`."""
+def convert(module: nn.Module, shape: Sequence[int] | None, room: Room) -> Model:
+    """Return `to_network(module, shape)`, whose matrices have a place in `room`, and whether factors were rounded."""
     inputs = _features(module) if shape is None else _shape_of(shape)
     # the matrices are counted before they are made, so that an error names the layer
     with room.lend():
         output = _walk(module, "", (), Features(Tensor(prod(inputs)), inputs, room))
     with _name_layer(module, ""):
-        return network(make_layers(output.node, room).layers)
+        layers, _, rounded = make_layers(output.node, room)
+        return Model(network(layers), rounded=rounded)
 
 
 def _shape_of(shape: Sequence[int]) -> tuple[int, ...]:

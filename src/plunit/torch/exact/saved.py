@@ -12,15 +12,15 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from plunit.pieces import Network
+from plunit.pieces.formats.importer import Model
 from plunit.pieces.graphs import Room, check_bytes
 from plunit.torch.exact.network import LAYERS, REMEDY, convert
 
 _PLACE = 2**10  # bytes that a layer needs besides its numbers
 
 
-def read(path: Path, shape: Sequence[int] | None = None) -> Network:
-    """Return a saved nn.Sequential, or single layer, as a network; `shape` as in `to_network`.
+def read(path: Path, shape: Sequence[int] | None = None) -> Model:
+    """Return a saved nn.Sequential, or single layer, as a model; `shape` as in `to_network`.
 
     TypeError or ValueError if the file holds anything else; `plunit.pieces.load` adds the file and the remedy.
     """

@@ -14,7 +14,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.onnx_graphs.operators import PICKED, computed
+from plunit.pieces.formats.onnx_graphs.operators import PICKED, compute
 from plunit.pieces.graphs import check_bytes
 from plunit.pieces.networks import Network, terms
 
@@ -98,7 +98,7 @@ class UnitNodes:
             if node.op_type in PICKED:
                 result = next(iter(lifted.values()))
             else:
-                result = computed(node, ChainMap(lifted, constants), self.version)[0]
+                result = compute(node, ChainMap(lifted, constants), self.version)[0]
             values[node.output[0]] = result.reshape(len(z), *shape)
             terms = np.maximum(terms, np.abs(result.astype(np.float64)).reshape(z.shape))
         return values[output].astype(np.float64).reshape(z.shape), terms
@@ -138,7 +138,7 @@ def check_network(
         with np.errstate(all="ignore"):
             for node in nodes:
                 if any(name in values for name in node.input):
-                    values.update(zip(node.output, computed(node, ChainMap(values, constants), version), strict=False))
+                    values.update(zip(node.output, compute(node, ChainMap(values, constants), version), strict=False))
         # large values may cancel on the way
         most = max(float(np.abs(np.asarray(value, dtype=np.float64)).max(initial=0.0)) for value in values.values())
         if not (np.abs(found - np.ravel(values[output])) <= jump + _ROUGH * (size + most)).all():
