@@ -424,7 +424,7 @@ REFUSED = {
     "a number as a mask": (
         graph("m = Cast<to=9>(x); y = Where(m, x, x)"),
         {},
-        "Cast: it rounds to other numbers than float32",
+        "Cast: it rounds to other numbers than FLOAT",
     ),
     "probabilities": (
         graph("z = Gemm(x, w); y = Softmax(z)"),
@@ -498,7 +498,7 @@ REFUSED = {
         {"b": BIAS},
         "it broadcasts along an axis, as versions before 7 did",
     ),
-    "integers": (graph("y = Cast<to=7>(x)"), {}, "Cast: it rounds to other numbers than float32"),
+    "integers": (graph("y = Cast<to=7>(x)"), {}, "Cast: it rounds to other numbers than FLOAT"),
     "a division by 0": (graph("y = Div(x, b)"), {"b": np.float32(0)}, "Div: it divides by 0"),
     "a division by x": (graph("y = Div(b, x)"), {"b": TWO}, "Div: its input 1 must be an array"),
     "statistics of a batch": (

@@ -18,6 +18,7 @@ from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, check_network
 from plunit.pieces.formats.onnx_graphs.lowering import LOWERED, lower
 from plunit.pieces.formats.onnx_graphs.operators import (
     ELEMENTWISE,
+    FLOATS,
     LINEAR,
     MEANS,
     PICKED,
@@ -59,7 +60,7 @@ class Follower:
         self.values: dict[str, Any] = dict(constants)
         self.version = version
         self._kind = source.kind
-        self._integers = set() if source.kind in _FLOATS else {source.name}
+        self._integers = set() if source.kind in FLOATS.values() else {source.name}
         self._steps: dict[int, UnitNodes] = {}
         self._lines: dict[int, tuple[Tensor, Floats, Floats]] = {}
         self._made: dict[tuple[int, int], Tensor] = {}
@@ -330,7 +331,6 @@ def _node(kind: str, inputs: Sequence[str], output: str, given: Mapping[str, Any
 
 
 _DOMAINS = ("", "ai.onnx")
-_FLOATS = ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16")
 
 _BEGINS = re.compile(rb"\x08[\x01-\x7f][\x12\x1a\x22\x28\x32\x3a\x42]")
 """The version of the format, which is field 1 of a ModelProto, and the tag of another field from 2 to 8."""

@@ -24,7 +24,8 @@ _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)
 _ONE = Wave.line(0.0, 1.0)
 _BOOL = 9  # as TensorProto numbers it
-_FLOATS = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
+FLOATS = {1: "FLOAT", 10: "FLOAT16", 11: "DOUBLE", 16: "BFLOAT16"}
+"""Types of real numbers, as TensorProto numbers and names them."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,8 @@ def _hard_sigmoid(call: Call) -> Wave:
 def _cast(call: Call) -> Wave:
     z, kind = call.wave(0), call.attributes.get("to")
     is_mask = not z.slopes.any() and np.isin(z.intercepts, (0.0, 1.0)).all()
-    if kind not in _FLOATS and not (kind == _BOOL and is_mask):
-        raise ValueError(f"it rounds to other numbers than {', '.join(_FLOATS.values())}")
+    if kind not in FLOATS and not (kind == _BOOL and is_mask):
+        raise ValueError(f"it rounds to other numbers than {', '.join(FLOATS.values())}")
     return z
 
 
@@ -260,7 +261,7 @@ _DROPPED = {"broadcast", "consumed_inputs", "is_test", "spatial"}
 
 def compute(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
     """Return the results of a node, in float64."""
-    is_float = node.op_type == "Cast" and attributes(node).get("to") in _FLOATS
+    is_float = node.op_type == "Cast" and attributes(node).get("to") in FLOATS
     if is_float or node.op_type == "Dropout":
         # the pieces are those of real numbers, so no step rounds; the reference does not know every form of Dropout
         return [np.asarray(values[node.input[0]], dtype=np.float64)]
