@@ -1,7 +1,6 @@
 """`plunit prove`: the answer, the exit code and the witness in the form of VNN-COMP; errors are one line."""
 
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -62,14 +61,26 @@ def test_a_file_that_jumps_by_rounding_has_a_note(files):
     assert note[0].splitlines()[1] in out.splitlines()
 
 
-def test_other_warnings_of_load_are_passed_on(files, monkeypatch):
-    def warn(path, shape):
-        warnings.warn("another package warns", UserWarning, stacklevel=2)
-        return TENT
+THIRD, HALF = (np.array([[part]]) for part in (1 / 3, 0.5))
+FACTORS = {
+    "y = Mul(x, a)": False,
+    "y = Div(x, d)": True,
+    "z = Mul(x, a); y = MatMul(z, b)": True,
+    "z = Mul(x, h); y = MatMul(z, b)": False,
+    "z = Gemm(x, w); y = ReduceMean<axes=[1]>(z)": True,
+    "z = Gemm(x, v); y = ReduceMean<axes=[1]>(z)": False,
+}
 
-    monkeypatch.setattr(pieces, "load", warn, raising=False)
-    with pytest.warns(UserWarning, match="another package warns"):
-        assert networks._load(files / "net.json") == (TENT, [])
+
+@pytest.mark.parametrize("text", FACTORS)
+def test_a_factor_that_is_rounded_has_a_note(files, text):
+    onnx_texts = pytest.importorskip("onnx_texts")
+    arrays = {"a": THIRD[0], "b": THIRD, "h": HALF[0], "d": np.array([3.0]), "w": np.ones((1, 3)), "v": np.ones((1, 2))}
+    onnx_texts.write(files / "net.onnx", onnx_texts.graph(text), arrays, ("n", 1))
+    code, out, err = run("prove", "net.onnx", "holds.vnnlib", folder=files)
+    assert (code, err) == (0, "")
+    notes = [line for line in out.splitlines() if "rounded to float64" in line]
+    assert [line.startswith("note: net.onnx ") for line in notes] == [True] * FACTORS[text]
 
 
 def test_a_far_knot_is_no_witness(files):

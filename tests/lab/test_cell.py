@@ -120,7 +120,7 @@ def test_a_name_that_is_loaded_later_counts_where_it_is_used(tmp_path):
     module.write_text("from plunit.pieces import counts\n")
     files = {path.name for path in closure(module)}
     assert "line_curves.py" in files
-    assert not files & {"questions.py", "loading.py"}
+    assert not files & {"questions.py", "reading.py"}
     module.write_text("from plunit.pieces import maximum\n")
     assert {"questions.py", "bounding.py", "linear.py"} <= {path.name for path in closure(module)}
 

@@ -6,7 +6,8 @@ from fixed_networks import mixed, smooth
 from random_networks import dense_network, mixture, random_network
 
 from plunit.pieces import activation, difference, network, rescaled, to_relu
-from plunit.pieces.rewriting import merged, without_clip
+from plunit.pieces.merging import merge
+from plunit.pieces.rewriting import without_clip
 
 X = np.random.default_rng(9).uniform(-2, 2, (50, 3))
 
@@ -105,9 +106,9 @@ def test_a_knot_far_away_costs_no_digits(far):
 
 def test_equal_units_are_merged_only_where_their_sum_is_exact():
     rows, f = (np.ones((3, 1)), np.zeros(3)), activation.relu()
-    exact = merged(network([rows, f, ([[0.5, 0.25, -1.0]], [0.0])]))
+    exact = merge(network([rows, f, ([[0.5, 0.25, -1.0]], [0.0])]))
     assert exact.layers[-1].weight.tolist() == [[-0.25]]
-    assert merged(network([rows, f, ([[0.1, 0.2, 0.3]], [0.0])])).widths == (1, 3, 1)
+    assert merge(network([rows, f, ([[0.1, 0.2, 0.3]], [0.0])])).widths == (1, 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import math
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +24,8 @@ from plunit.pieces import Curve, Network, Polygons, curve, polygons
 from plunit.pieces.boxes import many
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.formats.exporter import call_note, check_ending
-from plunit.pieces.formats.vnnlib import is_specification
+from plunit.pieces.formats.reading import read_model
+from plunit.pieces.formats.vnnlib_networks import load_question
 
 _ROWS = 40
 DEFAULT = f"{-math.tau} {math.tau}"
@@ -109,13 +109,8 @@ def pieces_of(
 
 def _load(path: Path, shape: tuple[int, ...] | None = None) -> tuple[Network, list[str]]:
     """Return the network of a file, and lines that say how the two differ."""
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always", pieces.JumpWarning)
-        net = pieces.load(path, shape)
-    for each in found:
-        if not isinstance(each.message, pieces.JumpWarning):
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return net, [f"note: {escape(each.message)}" for each in found if isinstance(each.message, pieces.JumpWarning)]
+    model = read_model(path, shape)
+    return model.network, [f"note: {escape(line)}" for line in model.notes(path)]
 
 
 def domain_of(net: Network, box: str) -> Sides:
@@ -288,10 +283,9 @@ def _question(
             nets[name], found = _load(path)
             notes += found
     with _one_line(_GIVE_PROPERTY):
-        newer = is_specification(formula)
-        asked: Any = (pieces.load_specification if newer else pieces.load_vnnlib)(formula)
+        asked = load_question(formula)
     try:
-        if newer:
+        if isinstance(asked, pieces.Specification):
             if set(nets) == {""} and len(only := set(asked.weights.values())) == 1:
                 nets = {only.pop(): nets[""]}
             return asked.together(nets), asked.property, asked.names, notes

@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from plunit.pieces.formats.csv_json import save_json as save_json
     from plunit.pieces.formats.exporter import save as save
     from plunit.pieces.formats.importer import JumpWarning as JumpWarning
-    from plunit.pieces.formats.loading import load as load
-    from plunit.pieces.formats.loading import load_nnet as load_nnet
     from plunit.pieces.formats.model_objects import from_keras as from_keras
     from plunit.pieces.formats.model_objects import from_sklearn as from_sklearn
     from plunit.pieces.formats.onnx_writing import save_onnx as save_onnx
+    from plunit.pieces.formats.reading import load as load
+    from plunit.pieces.formats.reading import load_nnet as load_nnet
     from plunit.pieces.formats.vnnlib import load_vnnlib as load_vnnlib
     from plunit.pieces.formats.vnnlib_networks import Specification as Specification
     from plunit.pieces.formats.vnnlib_networks import load_specification as load_specification

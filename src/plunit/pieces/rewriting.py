@@ -3,14 +3,12 @@
 rescaled        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
 side_by_side    (f(x), g(x)), each of its own inputs
 difference      f(x) - g(x)
-merged          f with equal units as one
 without_clip    f without a first layer that changes nothing on a box
 to_relu         f with ReLU as its only activation
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -109,31 +107,6 @@ def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count
         functions = [layer.activation for layer in level if layer.activation is not None]
         layers.append(Layer(weight, bias, beside(functions) if functions else None))
         count = len(bias)
-    return Network(tuple(layers))
-
-
-def merged(net: Network) -> Network:
-    """Return the same network with units that are equal in all their numbers as one, where their sum is exact.
-
-    >>> from plunit.pieces import activation, network
-    >>> net = network([([[1.0], [1.0], [2.0]], [0.0] * 3), activation.plu(), ([[1.0, -1.0, 3.0]], [0.0])])
-    >>> merged(net), merged(net).layers[-1].weight.tolist()
-    (Network(1 - 2 - 1), [[0.0, 3.0]])
-    """
-    layers = list(net.layers)
-    for i, (layer, f) in enumerate(net.hidden):
-        weight, after = layers[i].weight + 0.0, layers[i + 1].weight  # no weight is -0.0
-        same: dict[bytes, list[int]] = {}
-        for unit, numbers in enumerate(zip(weight, layer.bias + 0.0, f.knots, f.slopes, f.at_zero, strict=True)):
-            same.setdefault(b"".join(part.tobytes() for part in numbers), []).append(unit)
-        columns, kept = after + 0.0, np.ones(len(weight), dtype=np.bool_)
-        for first, *others in (units for units in same.values() if len(units) > 1):
-            parts = after[:, [first, *others]].tolist()
-            sums = [math.fsum(row) for row in parts]
-            if all(math.fsum([*row, -total]) == 0 for row, total in zip(parts, sums, strict=True)):
-                columns[:, first], kept[others] = sums, False
-        layers[i] = Layer(weight[kept], layer.bias[kept], Activation(f.knots[kept], f.slopes[kept], f.at_zero[kept]))
-        layers[i + 1] = Layer(columns[:, kept], layers[i + 1].bias, layers[i + 1].activation)
     return Network(tuple(layers))
 
 

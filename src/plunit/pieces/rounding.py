@@ -102,6 +102,24 @@ def _is_exact(left: Floats, right: Floats) -> bool:
     return bool(((power >= -1074) & (sizes < 2.0**53)).all())
 
 
+def product_is_exact(left: Floats, right: Floats) -> bool:
+    """Whether float64 holds left * right, number by number."""
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return False
+    power = _lowest_bits(left) + _lowest_bits(right)
+    zero = np.isinf(power)
+    with np.errstate(over="ignore"):
+        sizes = np.ldexp(np.abs(left * right), -np.clip(np.where(zero, 0.0, power), -1074, 971).astype(np.int64))
+    return bool((zero | ((power >= -1074) & (sizes < 2.0**53))).all())
+
+
+def sum_is_exact(left: Floats, right: Floats) -> bool:
+    """Whether float64 holds left + right, number by number."""
+    total = left + right
+    other = total - left
+    return not ((left - (total - other)) + (right - other)).any()
+
+
 def _lowest_bits(numbers: Floats) -> Floats:
     """Return the largest p for each number such that the number is a multiple of 2^p; infinity for 0."""
     part, power = np.frexp(numbers)

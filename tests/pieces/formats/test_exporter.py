@@ -10,7 +10,7 @@ from random_networks import random_network
 from plunit.pieces import curve, load, save
 from plunit.pieces.formats.exporter import EXPORTERS
 from plunit.pieces.formats.importer import Content
-from plunit.pieces.formats.loading import IMPORTERS
+from plunit.pieces.formats.reading import IMPORTERS
 
 BOX = (-2.0, 3.0)
 PACKAGES = {".onnx": "onnx"}

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from model_files import POINTS, WRITERS
 
-from plunit.pieces import Curve, load, save_csv
-from plunit.pieces.formats import importer, loading
+from plunit.pieces import Curve, graphs, load, save_csv
+from plunit.pieces.formats import importer, reading
 from plunit.pieces.formats.importer import Content
-from plunit.pieces.formats.loading import IMPORTERS, REFUSED
+from plunit.pieces.formats.reading import IMPORTERS, REFUSED
 
 NAMES = [each.name for each in IMPORTERS]
 PACKAGES = {  # the formats that need one
@@ -96,7 +96,7 @@ def test_a_broken_package_is_not_taken_for_a_missing_one(error, written, monkeyp
     def read(*args):
         raise error
 
-    monkeypatch.setattr(loading, "IMPORTERS", [dataclasses.replace(each, read=read) for each in IMPORTERS])
+    monkeypatch.setattr(reading, "IMPORTERS", [dataclasses.replace(each, read=read) for each in IMPORTERS])
     text = one_line(path, kind=ImportError)
     reason = " ".join(str(error).split()) or type(error).__name__
     assert text.endswith(f"; reading it fails at an import: {reason}; repair or reinstall the package")
@@ -106,7 +106,7 @@ def test_a_broken_package_is_not_taken_for_a_missing_one(error, written, monkeyp
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_that_is_too_large_is_not_read(name, written, monkeypatch):
     path = written(name).path
-    monkeypatch.setattr(importer, "LIMIT", path.stat().st_size - 1)
+    monkeypatch.setattr(graphs, "LIMIT", path.stat().st_size - 1)
     assert f"is {name}: it has {path.stat().st_size:,} bytes, and at most" in one_line(path)
 
 

@@ -31,6 +31,14 @@ def test_the_unchanged_file_is_read(tmp_path):
     assert load(tmp_path / "net")([[1.0, -0.5]]).tolist() == [[6.0]]
 
 
+def test_means_and_ranges_are_part_of_the_network(tmp_path):
+    lines = [*GOOD[:5], "0.5,-0.25,7,", "2,4,8,", *GOOD[7:]]
+    (tmp_path / "net").write_text("\n".join(lines))
+    x = np.array([[1.0, -0.5], [-0.25, 0.75]])
+    wanted = 8 * (3 * (x[:, 0] - 0.5) / 2 + 4 * (x[:, 1] + 0.25) / 4 + 5) + 7
+    np.testing.assert_array_equal(load(tmp_path / "net")(x)[:, 0], wanted)
+
+
 def evaluate(x, least, largest):
     """3 x_0 + 4 x_1 + 5 as the programs of the format have it, which clip x first."""
     clipped = [min(max(number, low), high) for number, low, high in zip(x, least, largest, strict=True)]

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from onnx_texts import graph, onnx, write
 
-from plunit.pieces import load
-from plunit.pieces.formats import importer
+from plunit.pieces import graphs, load
 
 SMALL = 2**20
 ROW, WIDE = np.zeros((1, 256), np.float32), np.ones((1, 300), np.float32)
@@ -22,7 +21,7 @@ ROW, WIDE = np.zeros((1, 256), np.float32), np.ones((1, 300), np.float32)
 
 @pytest.fixture(autouse=True)
 def limits(monkeypatch):
-    monkeypatch.setattr(importer, "LIMIT", SMALL)
+    monkeypatch.setattr(graphs, "LIMIT", SMALL)
 
 
 def again(template, count, last="y"):

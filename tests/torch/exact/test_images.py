@@ -5,10 +5,11 @@ import pytest
 import torch
 from torch import nn
 
-from plunit.pieces import network
+from plunit.pieces import graphs, network
+from plunit.pieces.graphs import Room, Tensor, make_layers
 from plunit.torch import PLU, Residual, to_network
-from plunit.torch.exact.chains import ROOM, LayerChain
-from plunit.torch.exact.layers import CONVERT, add_maxima
+from plunit.torch.exact.features import Features
+from plunit.torch.exact.layers import CONVERT, largest
 
 LINE, IMAGE = (4, 9), (4, 7, 6)
 
@@ -141,12 +142,12 @@ def test_a_shape_is_positive_integers(shape):
         (nn.Sequential(nn.AvgPool2d(2)), r"'0', AvgPool2d"),
         (nn.Sequential(nn.MaxPool2d(2)), r"'0', MaxPool2d"),
         (nn.Sequential(Residual(nn.Identity())), r"'0', Residual"),
-        (nn.Sequential(nn.BatchNorm2d(3).eval(), nn.ReLU()), r"'1', ReLU"),
+        (nn.Sequential(nn.BatchNorm2d(3).eval(), nn.ReLU()), r"'', Sequential"),
         (nn.Sequential(nn.BatchNorm2d(3).eval()), r"'', Sequential"),
     ],
 )
 def test_a_large_image_is_refused_before_memory_is_used(model, name):
-    with pytest.raises(ValueError, match=rf"layer {name}.*GB are left of the 2.1 GB allowed; take a smaller image"):
+    with pytest.raises(ValueError, match=rf"layer {name}.* bytes, and at most .*; use a smaller image"):
         to_network(model, (3, 224, 224))
 
 
@@ -154,24 +155,24 @@ def test_a_large_image_is_refused_before_memory_is_used(model, name):
     "layers", [(nn.Linear(1, 10), nn.ReLU()), (nn.Linear(10, 1), nn.Linear(1, 10))], ids=["identity", "product"]
 )
 def test_the_identity_after_the_last_activation_and_a_product_of_thin_matrices_count(monkeypatch, layers):
-    monkeypatch.setattr("plunit.torch.exact.network.ROOM", 50)
-    with pytest.raises(ValueError, match="its matrix would have 10 x 10 numbers"):
+    monkeypatch.setattr(graphs, "LIMIT", 8 * 50)
+    with pytest.raises(ValueError, match="a layer of 10 units has 800 bytes"):
         to_network(nn.Sequential(*layers))
 
 
 def test_the_matrices_of_all_layers_count(monkeypatch):
-    monkeypatch.setattr("plunit.torch.exact.network.ROOM", 250)
+    monkeypatch.setattr(graphs, "LIMIT", 8 * 125)
     model = nn.Sequential(nn.Conv1d(1, 1, 1), nn.ReLU(), nn.Conv1d(1, 1, 1))
     assert to_network(model, (1, 10)).outputs == 10
-    with pytest.raises(ValueError, match=r"layer '1', AvgPool1d.*10 x 10 numbers.*take a smaller image"):
+    with pytest.raises(ValueError, match=r"layer '1', AvgPool1d.*10 x 10 numbers.*use a smaller image"):
         to_network(nn.Sequential(model, nn.AvgPool1d(1)), (1, 10))
 
 
-def largest(windows, inputs):
+def of_windows(windows, inputs):
     """The network of the largest number in each window."""
-    chain = LayerChain((inputs,), ROOM)
-    add_maxima(windows, chain)
-    return network(chain.layers())
+    room = Room()
+    found = largest(windows, Features(Tensor(inputs), (inputs,), room))
+    return network(make_layers(found.node, room).layers)
 
 
 @pytest.mark.parametrize("taps", [1, 2, 3, 4, 5, 8, 9])
@@ -180,7 +181,7 @@ def test_the_largest_of_each_window(taps, absent):
     rng = np.random.default_rng(taps)
     windows = rng.integers(0, 6, (7, taps))
     windows[:, :-1][rng.random((7, taps - 1)) < absent] = -1
-    net = largest(windows, 6)
+    net = of_windows(windows, 6)
     assert len(net.hidden) == np.ceil(np.log2((windows >= 0).sum(axis=1).max())) or absent
     x = rng.normal(size=(50, 6))
     expected = np.where(windows < 0, -np.inf, x[:, windows]).max(axis=2)
@@ -188,7 +189,7 @@ def test_the_largest_of_each_window(taps, absent):
 
 
 def test_pairs_of_several_windows_are_compared_once():
-    net = largest(np.array([[0, 1], [0, 1], [1, 2]]), 3)
+    net = of_windows(np.array([[0, 1], [0, 1], [1, 2]]), 3)
     # x0 and x1 are passed on, x1 - x0 and x2 - x1 go through relu
     assert net.widths[1] == 4
     assert np.isinf(net.layers[0].activation.knots).sum() == 2

@@ -9,8 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from plunit.pieces import load
-from plunit.pieces.formats import importer
+from plunit.pieces import graphs, load
 from plunit.torch import PLU, Residual
 from plunit.torch.exact.network import LAYERS
 
@@ -47,7 +46,7 @@ def test_the_shape_of_an_image_is_passed_on(tmp_path):
 
 
 def test_what_an_archive_unpacks_to_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr(importer, "LIMIT", 100_000)
+    monkeypatch.setattr(graphs, "LIMIT", 100_000)
     with zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model/data.pkl", bytes(10**6))
     with pytest.raises(ValueError, match="unpacked, has 1,000,000 bytes"):

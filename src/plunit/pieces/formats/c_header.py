@@ -17,7 +17,7 @@ from plunit.pieces.fixed.error_bounds import error_bound
 from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.float_errors import check_knots, rounding_bound
 from plunit.pieces.formats import c_text
-from plunit.pieces.formats.c_text import CLayer, Tables, box_text, origin, rounded
+from plunit.pieces.formats.c_text import CLayer, Tables, box_text, origin, round_to
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.rewriting import rescaled
 from plunit.pieces.rounding import EPS, rounded_up
@@ -148,7 +148,7 @@ def _against(bound: Floats, fitted: float | None) -> list[str]:
     if fitted is None:
         return [_FITTED]
     return [
-        f"Against the formula above: at most {_stated(np.nextafter(bound + fitted, np.inf))}, the sum of both bounds."
+        f"Against the formula above: at most {_state(np.nextafter(bound + fitted, np.inf))}, the sum of both bounds."
     ]
 
 
@@ -168,7 +168,7 @@ static inline void {name}(const {dtype} *x, {dtype} *y) {{
         bound = rounding_bound(net, box, dtype)
         lines += [
             f"For x in {box_text(box)}",
-            f"the values differ from exact arithmetic by at most {_stated(bound)}",
+            f"the values differ from exact arithmetic by at most {_state(bound)}",
             _ROUNDED,
             "network of that hash).",
             *_against(bound, fitted),
@@ -184,7 +184,7 @@ def _network_layers(net: Network, dtype: str) -> list[CLayer]:
         units = layer.functions
         if units is not None:
             parts |= {"knots": units.knots, "slopes": units.slopes, "intercepts": units.intercepts}
-        tables: Tables = {part: (dtype, rounded(array, dtype)) for part, array in parts.items()}
+        tables: Tables = {part: (dtype, round_to(array, dtype)) for part, array in parts.items()}
         if units is not None and len(units.knots) > 1:
             tables["kind"] = ("unsigned short", units.kinds)
         found.append(CLayer(tables, "z" if units is None else "{slope} * z + {intercept}"))
@@ -193,13 +193,15 @@ def _network_layers(net: Network, dtype: str) -> list[CLayer]:
 
 def _network_test(net: Network, name: str, dtype: str, box: Floats, bound: Floats) -> str:
     rng = np.random.default_rng(0)
-    x = rounded(rng.uniform(box[:, 0], box[:, 1], (POINTS, len(box))), dtype)
+    x = round_to(rng.uniform(box[:, 0], box[:, 1], (POINTS, len(box))), dtype)
     # a number next to the end of the box may be rounded to one beyond it
     inside = ((x >= box[:, 0]) & (x <= box[:, 1])).all(axis=1)
     x = x[inside] if inside.any() else x[:1]
-    y = rounded(net(x), dtype)
+    y = round_to(net(x), dtype)
     unit = np.finfo(y.dtype).eps
-    error = rounded(1.01 * bound + 4 * unit * np.abs(y).max(axis=0) + rounding_bound(net, box), dtype)
+    # the values of the test were themselves computed in double precision
+    own = bound if dtype == "double" else rounding_bound(net, box)
+    error = round_to(1.01 * bound + 4 * unit * np.abs(y).max(axis=0) + own, dtype)
     tables = {"x": (dtype, x), "y": (dtype, y), "error": (dtype, error)}
     judge = f"exact arithmetic; returns 0 if all agree to {name}_test_error"
     return c_text.self_test(name, name, tables, judge, _IS_NEAR)
@@ -209,7 +211,7 @@ def _widths(net: Network) -> str:
     return " - ".join(map(str, net.widths))
 
 
-def _stated(bound: Floats) -> str:
+def _state(bound: Floats) -> str:
     """Return bounds with four digits, rounded up; they were computed in double, with errors far below 1e-9 of them."""
     return ", ".join(f"{rounded_up(number * (1 + 1e-9)):.3e}" for number in bound)
 
@@ -218,7 +220,7 @@ def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = Non
     """Return the text of a header that defines `void name(real x, real *y)`; dead kinks are left out."""
     merged = curve.merged()
     parts = {"knots": merged.knots[:-1], "values": merged.values[:-1], "slopes": merged.slopes}
-    tables = {part: rounded(array, dtype) for part, array in parts.items()}
+    tables = {part: round_to(array, dtype) for part, array in parts.items()}
     check_knots(parts["knots"], tables["knots"].dtype)
     pieces, outputs, domain = len(merged.slopes), merged.values.shape[1], f"[{merged.low}, {merged.high}]"
     bound = _curve_bound(curve, tables)
@@ -226,7 +228,7 @@ def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = Non
         f"{name}: a piecewise-linear function of one variable, {many(pieces, 'piece')} on {domain}:",
         "y = values[i] + slopes[i] (x - knots[i]), i the last piece that begins at x or before.",
         f"Call: {dtype} x, y[{outputs}]; {name}(x, y);",
-        f"For every {dtype} x in {domain}, y differs from exact arithmetic by at most {_stated(np.array([bound]))}",
+        f"For every {dtype} x in {domain}, y differs from exact arithmetic by at most {_state(np.array([bound]))}",
         f"{_ROUNDED} curve",
         "that it was written from).",
         *_against(np.array([bound]), fitted),
@@ -272,7 +274,7 @@ def fixed_header(fixed: FixedNetwork, name: str, fitted: float | None = None) ->
         *fixed.formats,
         f"{origin(fixed.net)}.",
         f"For x in {box_text(fixed.box)}",
-        f"the values differ from the network in exact arithmetic by at most {_stated(bound)}",
+        f"the values differ from the network in exact arithmetic by at most {_state(bound)}",
         "(this program with its rounded tables, inputs and values, against the network of that hash).",
         *_against(bound, fitted),
         "The bound is proved, as is that no sum overflows. Other inputs are clipped to the box.",

@@ -58,7 +58,7 @@ def is_name(name: str) -> bool:
     return is_identifier and name not in (_TAKEN + _MACROS).split() and not _NOT_NAMES.fullmatch(name)
 
 
-def rounded(array: Any, dtype: str) -> NDArray[Any]:
+def round_to(array: Any, dtype: str) -> NDArray[Any]:
     """Return the numbers in `dtype`; ValueError if one is too large for it."""
     if dtype not in TYPES:
         raise ValueError(f"dtype must be one of {', '.join(TYPES)}, got {dtype!r}")

@@ -22,7 +22,8 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
 from plunit.pieces.boxes import labels
 from plunit.pieces.exact.line_curves import Curve
-from plunit.pieces.formats.importer import LIMIT, Content, Importer, build
+from plunit.pieces.formats.importer import Content, Importer, Model, build
+from plunit.pieces.graphs import LIMIT
 from plunit.pieces.networks import Layer, Network, check_network
 
 COLUMNS = ("slope", "intercept", "start", "end", "tolerance")
@@ -85,7 +86,7 @@ def _parts(layer: Layer) -> list[dict[str, Any]]:
 def load_json(path: str | Path) -> Any:
     """Read what `save_json` wrote, a Curve or a Network; ValueError if the file is neither."""
     try:
-        return _parsed(Path(path))
+        return _parse(Path(path))
     except OSError:
         raise
     # a file of any content can fail in any way
@@ -99,7 +100,7 @@ def _content(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8-sig"))
 
 
-def _parsed(path: Path) -> Curve | Network:
+def _parse(path: Path) -> Curve | Network:
     content = _content(path)
     if not isinstance(content, dict):
         raise ValueError(f"it holds a {type(content).__name__}, not an object")
@@ -155,9 +156,9 @@ def _through(curve: Curve) -> Network:
     return build([(np.ones((outputs, 1)), np.full(outputs, -start)), Activation(knots, slopes.T, merged(start))])
 
 
-def _read(path: Path) -> Network:
-    found = _parsed(path)
-    return found if isinstance(found, Network) else _through(found)
+def _read(path: Path) -> Model:
+    found = _parse(path)
+    return Model(found if isinstance(found, Network) else _through(found))
 
 
 def _recognises(content: Content) -> bool:

@@ -1,10 +1,9 @@
-"""The contract of importers: a format recognises its files by their content, and reads them as a `Network`."""
+"""The contract of importers: a format recognises its files by their content, and reads them as a `Model`."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,25 +11,24 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
+from plunit.pieces.graphs import Room, check_bytes
 from plunit.pieces.networks import LayerLike, Network, network
 
 __all__ = ["Importer"]
 
-LIMIT = 2**30
-"""The largest file, part of a file, or array in bytes that is read: 1 GiB."""
-
 _HEAD = 2**16
+_ZIP = b"PK\x03\x04"
 
 
 @dataclass(frozen=True)
 class Importer:
     """A format that `load` reads.
 
-    To add one: write a module with an `Importer`, and add it to `IMPORTERS` in `loading.py`. Add a function that makes
+    To add one: write a module with an `Importer`, and add it to `IMPORTERS` in `reading.py`. Add a function that makes
     a file, with values from another program, to `WRITERS` of tests/support/model_files.py; then the tests in
-    tests/pieces/formats/test_importers.py run on it, too. Check-list:
+    tests/pieces/formats/test_importers.py also run on it. Check-list:
 
-    - `recognises` looks at content alone, never at the file's ending. It is true for one format only. It needs no
+    - `recognises` looks only at content, never at the file's extension. It is true for one format only. It needs no
       other package, so that a file's format is named even if the package that reads it is missing.
     - `read` executes nothing that a file holds: no pickle, no lambda, no import by a name in the file.
     - `read` checks sizes before it reserves memory: no part of a file and no array has more than `LIMIT` bytes, and all
@@ -45,17 +43,60 @@ class Importer:
     Attributes:
         name: what the file is, with its article: "an ONNX model".
         recognises: whether the content is of this format.
-        read: returns the network; any exception becomes one line with the file, the name and the remedy. A text is the
-            reason why files of a known format are not read.
+        read: returns the model; any exception becomes one line with the file, the name and the remedy.
         remedy: how to make a file that can be read.
-        takes_shape: whether `read` takes the shape of the input, too, because the format has convolutions.
+        takes_shape: whether `read` also takes the shape of the input, because the format has convolutions.
     """
 
     name: str
     recognises: Callable[[Content], bool]
-    read: Callable[..., Network] | str
+    read: Callable[..., Model]
     remedy: str
     takes_shape: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What was read of a file.
+
+    jump: [out], the largest difference between each output of the file and of the network, where the file jumps because
+    its constants are rounded; None if it does not. rounded: whether factors and shifts, such as those of a BatchNorm,
+    were joined with a layer and rounded.
+    """
+
+    network: Network
+    jump: Floats | None = None
+    rounded: bool = False
+
+    def notes(self, path: Path) -> list[str]:
+        """Return how the network differs from the file, in sentences."""
+        found = []
+        if self.jump is not None:
+            found.append(_describe_jump(path, self.jump))
+        if self.rounded:
+            found.append(
+                f"{path} has factors, such as those of a BatchNorm or of a mean, that were rounded to float64; the "
+                "answer is about the network with the rounded weights"
+            )
+        return found
+
+
+def _describe_jump(path: Path, bound: Floats) -> str:
+    return (
+        f"{path} jumps where its rounded constants do not meet, and the network is continuous; their outputs differ by "
+        f"at most {bound.max():.3g}"
+    )
+
+
+class JumpWarning(UserWarning):
+    """A file jumps where its constants are rounded, and the network that was read is continuous.
+
+    bound: [out], the largest difference between each output of the file, in real arithmetic, and of the network.
+    """
+
+    def __init__(self, path: Path, bound: Floats) -> None:
+        self.bound = bound
+        super().__init__(_describe_jump(path, bound))
 
 
 @dataclass(frozen=True)
@@ -72,13 +113,7 @@ class Content:
         """Look into a file; OSError if there is none."""
         with path.open("rb") as file:
             head = file.read(_HEAD)
-        try:
-            with zipfile.ZipFile(path) as archive:
-                members = tuple(archive.namelist())
-        # a zip archive is recognised by its end, and any file may begin like one
-        except Exception:
-            members = ()
-        return cls(path, head, path.stat().st_size, members)
+        return cls(path, head, path.stat().st_size, _names_in_zip(path) if head.startswith(_ZIP) else ())
 
     def text(self) -> str:
         """Return the first bytes as text, "" if they are not text."""
@@ -89,45 +124,13 @@ class Content:
             return ""
 
 
-def check_bytes(what: str, count: int) -> None:
-    """Raise ValueError if `count` bytes are more than `LIMIT`."""
-    if count > LIMIT:
-        raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are read")
-
-
-class JumpWarning(UserWarning):
-    """A file jumps where its constants are rounded, and the network that was read is continuous.
-
-    bound: [out], the largest difference between each output of the file, in real arithmetic, and of the network.
-    """
-
-    def __init__(self, path: Path, bound: Floats) -> None:
-        self.bound = bound
-        super().__init__(
-            f"{path} jumps where its rounded constants do not meet, and the network is continuous; their outputs "
-            f"differ by at most {self.bound.max():.3g}"
-        )
-
-
-class Room:
-    """Counts the arrays that are made of a file; a `load` has one of them for all its steps."""
-
-    def __init__(self) -> None:
-        self._taken = 0
-
-    def take(self, what: str, count: int) -> None:
-        """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays more than twice as many."""
-        check_bytes(what, count)
-        self._taken += count
-        if self._taken > 2 * LIMIT:
-            raise ValueError(f"with {what} its arrays have {self._taken:,} bytes, and at most {2 * LIMIT:,} are made")
-
-    @contextmanager
-    def lend(self) -> Iterator[None]:
-        """Count the arrays of a block until it ends, because they are dropped there."""
-        before = self._taken
-        yield
-        self._taken = before
+def _names_in_zip(path: Path) -> tuple[str, ...]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return tuple(archive.namelist())
+    # any file may begin like an archive
+    except Exception:
+        return ()
 
 
 def build(layers: Sequence[LayerLike], room: Room | None = None) -> Network:

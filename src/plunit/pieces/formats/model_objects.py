@@ -102,7 +102,7 @@ def _center_and_scale(center: str, centered: str, scaled: str) -> Callable[[Any]
         units = int(_attribute(step, "n_features_in_"))
         shift = _attribute(step, center) if getattr(step, centered) else np.zeros(units)
         factor = 1 / _attribute(step, "scale_") if getattr(step, scaled) else np.ones(units)
-        return _scaled(factor, -factor * shift)
+        return _scale(factor, -factor * shift)
 
     return read
 
@@ -114,14 +114,14 @@ def _clip(step: Any, low: float, high: float) -> list[LayerLike]:
 
 def _min_max(step: Any) -> list[LayerLike]:
     return [
-        *_scaled(_attribute(step, "scale_"), _attribute(step, "min_")),
+        *_scale(_attribute(step, "scale_"), _attribute(step, "min_")),
         *_clip(step, *map(float, step.feature_range)),
     ]
 
 
 def _max_abs(step: Any) -> list[LayerLike]:
     factor = 1 / _attribute(step, "scale_")
-    return [*_scaled(factor, np.zeros(len(factor))), *_clip(step, -1.0, 1.0)]
+    return [*_scale(factor, np.zeros(len(factor))), *_clip(step, -1.0, 1.0)]
 
 
 def _pca(step: Any) -> list[LayerLike]:
@@ -132,7 +132,7 @@ def _pca(step: Any) -> list[LayerLike]:
         return [centered, (weight, np.zeros(len(weight)))]
     # scikit-learn keeps variances of rank-deficient data away from 0 in this way
     spread = np.maximum(np.sqrt(_attribute(step, "explained_variance_")), np.finfo(np.float64).eps)
-    return [centered, (weight, np.zeros(len(weight))), *_scaled(1 / spread, np.zeros(len(weight)))]
+    return [centered, (weight, np.zeros(len(weight))), *_scale(1 / spread, np.zeros(len(weight)))]
 
 
 _SCALERS: dict[str, Callable[[Any], list[LayerLike]]] = {
@@ -221,7 +221,7 @@ def _per_unit(value: Any, units: int) -> Floats:
     return np.broadcast_to(array.reshape(-1), (units,))
 
 
-def _scaled(factor: Floats, shift: Floats) -> list[LayerLike]:
+def _scale(factor: Floats, shift: Floats) -> list[LayerLike]:
     return [(np.diag(factor), shift)]
 
 
@@ -266,7 +266,7 @@ def _batch_norm(layer: Any, units: int) -> list[LayerLike]:
     gamma = trained.pop(0) if layer.scale else np.ones(units)
     beta = trained.pop(0) if layer.center else np.zeros(units)
     factor = gamma / np.sqrt(variance + layer.epsilon)
-    return _scaled(factor, beta - factor * mean)
+    return _scale(factor, beta - factor * mean)
 
 
 def _normalization(layer: Any, units: int) -> list[LayerLike]:
@@ -277,7 +277,7 @@ def _normalization(layer: Any, units: int) -> list[LayerLike]:
         _check_axis(config["axis"])
         mean, variance, _ = _weights(layer, 3)
     mean, spread = _per_unit(mean, units), np.maximum(np.sqrt(_per_unit(variance, units)), 1e-7)
-    return _scaled(spread, mean) if config["invert"] else _scaled(1 / spread, -mean / spread)
+    return _scale(spread, mean) if config["invert"] else _scale(1 / spread, -mean / spread)
 
 
 def _check_axis(axis: Any) -> None:
@@ -306,6 +306,6 @@ _LAYERS: dict[str, Callable[[Any, int], list[LayerLike]]] = {
     "PReLU": lambda layer, units: [activation.leaky_relu(_per_unit(_weights(layer, 1)[0], units))],
     "BatchNormalization": _batch_norm,
     "Normalization": _normalization,
-    "Rescaling": lambda layer, units: _scaled(_per_unit(layer.scale, units), _per_unit(layer.offset, units)),
+    "Rescaling": lambda layer, units: _scale(_per_unit(layer.scale, units), _per_unit(layer.offset, units)),
     **dict.fromkeys(("Dropout", "Flatten", "Identity", "InputLayer"), lambda layer, units: []),
 }

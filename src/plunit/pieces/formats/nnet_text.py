@@ -21,8 +21,8 @@ import numpy as np
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Content, Importer, build
-from plunit.pieces.networks import LayerLike, Network
+from plunit.pieces.formats.importer import Content, Importer, Model, build
+from plunit.pieces.networks import LayerLike
 
 
 def _rows(text: str) -> Iterator[list[str]]:
@@ -41,10 +41,10 @@ def _recognises(content: Content) -> bool:
 
 def box_of(path: Path) -> Floats | None:
     """Return least and largest value of every input, [in, 2]; None if the file does not say."""
-    return _parsed(path)[1]
+    return _parse(path)[1]
 
 
-def _parsed(path: Path) -> tuple[Network, Floats | None]:
+def _parse(path: Path) -> tuple[Model, Floats | None]:
     text = path.read_text(encoding="utf-8-sig")
     rows, lines = _rows(text), [line for line in map(str.strip, text.splitlines()) if line and line[:2] != "//"]
     if lines[0].endswith(",") and not lines[-1].endswith(","):
@@ -76,7 +76,8 @@ def _parsed(path: Path) -> tuple[Network, Floats | None]:
         layers += [(weight, bias), activation.relu()]
     if next(rows, None) is not None:
         raise ValueError(f"it continues after the biases of its last layer, which is layer {count - 1}")
-    return build(layers[:-1]), box if known else None
+    rounded = bool(mean.any() or (spread != 1).any())
+    return Model(build(layers[:-1]), rounded=rounded), box if known else None
 
 
 def _clip(low: Floats, high: Floats) -> Activation:
@@ -107,6 +108,6 @@ def _numbers(rows: Iterator[list[str]], count: int, what: str) -> Floats:
 IMPORTER = Importer(
     "a .nnet file",
     _recognises,
-    lambda path: _parsed(path)[0],
+    lambda path: _parse(path)[0],
     "the docstring of plunit.pieces.formats.nnet_text has the rules of the format",
 )

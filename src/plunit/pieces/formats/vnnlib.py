@@ -15,21 +15,20 @@ import gzip
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import check_bytes
+from plunit.pieces.graphs import check_bytes
 from plunit.pieces.proofs.domain import Comparison
 from plunit.pieces.proofs.properties import Case, Condition, Property
 from plunit.pieces.rounding import outward
-
-Found = TypeVar("Found")
 
 BYTES = 2**26
 """The largest file, and the largest content of a .gz file, in bytes: 64 MiB."""
@@ -63,26 +62,30 @@ def load_vnnlib(path: str | Path) -> Property:
     ValueError, in one line with the file, if it is not such a formula, if an input has no lower or no upper bound, if a
     comparison mixes inputs and outputs, or if it is larger than `BYTES`, `DEPTH`, `CASES` or `COMPARISONS`.
     """
-    return loaded(Path(path), parse, "1.0")
+    path = Path(path)
+    with name_file(path, "1.0"):
+        return parse_plain(read_plain(path))
 
 
-def is_specification(path: str | Path) -> bool:
-    """Whether a file says that it is VNN-LIB 2.0 or later."""
+@contextmanager
+def name_file(path: Path, version: str) -> Iterator[None]:
+    """Turn what is wrong with a file into ValueError, in one line with the file."""
     try:
-        text = _COMMENT.sub("", _text(Path(path))).lstrip()
-    except (OSError, ValueError, EOFError, zlib.error):
-        return False
-    return re.match(r"\(\s*vnnlib-version", text) is not None
-
-
-def loaded(path: Path, read: Callable[[str], Found], version: str) -> Found:
-    """Return what `read` makes of the text of a file; ValueError, in one line with the file, if it cannot."""
-    if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is a folder, a device or a pipe; give a .vnnlib file")
-    try:
-        return read(_text(path))
+        yield
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is not a property in VNN-LIB {version}: {' '.join(str(error).split())}") from None
+
+
+def read_plain(path: Path) -> str:
+    """Return the text of a file, unpacked and without comments."""
+    if path.exists() and not path.is_file():
+        raise ValueError("it is a folder, a device or a pipe; give a .vnnlib file")
+    return plain_text(_text(path))
+
+
+def is_newer(plain: str) -> bool:
+    """Whether a text without comments says that it is VNN-LIB 2.0 or later."""
+    return re.match(r"\s*\(\s*vnnlib-version", plain) is not None
 
 
 def _text(path: Path) -> str:
@@ -102,7 +105,11 @@ def parse(text: str) -> Property:
     >>> len(parse(lines + "(assert (or (>= Y_0 3) (<= Y_0 -3)))").cases[0].conditions)
     2
     """
-    plain = plain_text(text)
+    return parse_plain(plain_text(text))
+
+
+def parse_plain(plain: str) -> Property:
+    """Return the property of a text in VNN-LIB 1.0 without comments."""
     names: dict[str, int] = {}
     asserted = []
     for command in _expressions(plain):
@@ -112,12 +119,12 @@ def parse(text: str) -> Property:
         elif word in ("declare-const", "declare-fun") and command[2:] in (["Real"], [[], "Real"]):
             name = command[1]
             if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
-                raise ValueError(f"variables are X_0, X_1, ... and Y_0, Y_1, ..., got {_shown(name)}")
+                raise ValueError(f"variables are X_0, X_1, ... and Y_0, Y_1, ..., got {_show(name)}")
             if name in names:
                 raise ValueError(f"{name} is declared twice; declare each variable once")
             names[name] = len(names)
         else:
-            raise ValueError(f"a line must be declare-const or assert, got {_shown(command)}")
+            raise ValueError(f"a line must be declare-const or assert, got {_show(command)}")
     inputs, outputs = (_count(names, letter) for letter in "XY")
     numbers = {name: int(name[2:]) + (inputs if name[0] == "Y" else 0) for name in names}
     return Formula(numbers, inputs, outputs).property(asserted)
@@ -156,14 +163,14 @@ def _expressions(text: str) -> Iterator[Any]:
             else:
                 stack[-1].append(done)
         elif not stack:
-            raise ValueError(f"a line must be declare-const or assert, got {_shown(token)}")
+            raise ValueError(f"a line must be declare-const or assert, got {_show(token)}")
         else:
             stack[-1].append(token)
     if stack:
         raise ValueError(f"{len(stack)} parentheses are not closed at its end; the file may be cut")
 
 
-def _shown(expression: Any) -> str:
+def _show(expression: Any) -> str:
     """Return the start of an expression as text."""
     words: list[str] = []
     todo = [expression]
@@ -204,7 +211,7 @@ class Formula:
     def _normal(self, expression: Any) -> _Parts:
         """Return the disjunctive normal form of an expression."""
         if not isinstance(expression, list) or not expression:
-            raise ValueError(f"an assertion must be a comparison, and or or, got {_shown(expression)}")
+            raise ValueError(f"an assertion must be a comparison, and or or, got {_show(expression)}")
         word, inner = expression[0], expression[1:]
         if word == "and":
             return self._together([self._normal(part) for part in inner])
@@ -215,7 +222,7 @@ class Formula:
                 size += sum(map(len, parts))
                 _check(len(found), size)
             return found
-        return [self._compared(expression)]
+        return [self._compare(expression)]
 
     def _together(self, factors: list[_Parts]) -> _Parts:
         """Return the conjunction of forms: each part of one with each part of the others."""
@@ -228,24 +235,24 @@ class Formula:
         _check(len(found), len(found) * len(shared))
         return [(*shared, *part) for part in found]
 
-    def _compared(self, expression: list[Any]) -> tuple[Comparison, ...]:
+    def _compare(self, expression: list[Any]) -> tuple[Comparison, ...]:
         if len(expression) != 3 or expression[0] not in ("<=", ">=", "<", ">", "="):
-            raise ValueError(f"known are and, or, and <=, >=, <, >, = of two terms, got {_shown(expression)}")
+            raise ValueError(f"known are and, or, and <=, >=, <, >, = of two terms, got {_show(expression)}")
         word, left, right = expression
         if word == "=":
-            return (*self._compared(["<=", left, right]), *self._compared([">=", left, right]))
+            return (*self._compare(["<=", left, right]), *self._compare([">=", left, right]))
         if word[0] == ">":
             left, right = right, left
         factors = self._term(["-", left, right])
         limit = -factors.pop(-1, Fraction(0))
         terms = tuple((number, factor) for number, factor in sorted(factors.items()) if factor)
         if any(math.isinf(_rounded_up(number)) for number in (limit, *(factor for _, factor in terms))):
-            raise ValueError(f"its numbers are too large: {_shown(expression)}")
+            raise ValueError(f"its numbers are too large: {_show(expression)}")
         if not terms:
-            raise ValueError(f"a comparison has no variable: {_shown(expression)}; leave it out")
+            raise ValueError(f"a comparison has no variable: {_show(expression)}; leave it out")
         if terms[0][0] < self.inputs <= terms[-1][0]:
             raise ValueError(
-                f"a comparison has inputs and outputs: {_shown(expression)}; compare inputs with inputs, and outputs "
+                f"a comparison has inputs and outputs: {_show(expression)}; compare inputs with inputs, and outputs "
                 "with outputs"
             )
         if len(terms) == 1 and terms[0][0] < self.inputs:  # a bound of one input: x <= limit or -x <= limit
@@ -254,7 +261,7 @@ class Formula:
         if not all(_is_float(factor) for _, factor in terms):
             raise ValueError(
                 f"the factors of a comparison are not float64 numbers once they are multiplied and added: "
-                f"{_shown(expression)}; write each factor as one number"
+                f"{_show(expression)}; write each factor as one number"
             )
         return (Comparison(terms, limit, strict=len(word) == 1),)
 
@@ -264,9 +271,9 @@ class Formula:
             if term in self.numbers:
                 return {self.numbers[term]: Fraction(1)}
             if not _NUMBER.fullmatch(term):
-                raise ValueError(f"{_shown(term)} is neither a number nor a variable that is declared")
+                raise ValueError(f"{_show(term)} is neither a number nor a variable that is declared")
             if math.isinf(float(term)):
-                raise ValueError(f"its numbers are too large: {_shown(term)}")
+                raise ValueError(f"its numbers are too large: {_show(term)}")
             return {-1: Fraction(float(term))}
         word, parts = (term[0], [self._term(part) for part in term[1:]]) if term else (None, [])
         if word == "-" and len(parts) == 1:
@@ -280,12 +287,12 @@ class Formula:
         if word == "*" and parts:
             varying = [part for part in parts if not set(part) <= {-1}]
             if len(varying) > 1:
-                raise ValueError(f"two variables are multiplied, and terms must be linear: {_shown(term)}")
+                raise ValueError(f"two variables are multiplied, and terms must be linear: {_show(term)}")
             scale = Fraction(1)
             for part in parts:
                 scale = _product(scale, part.get(-1, Fraction(0)) if set(part) <= {-1} else Fraction(1))
             return {number: _product(scale, factor) for number, factor in (varying or [{-1: Fraction(1)}])[0].items()}
-        raise ValueError(f"a term is a number, a variable, or +, - or * of terms, got {_shown(term)}")
+        raise ValueError(f"a term is a number, a variable, or +, - or * of terms, got {_show(term)}")
 
     def _case(self, part: tuple[Comparison, ...]) -> Case | None:
         """Return the case of a conjunction, which has one condition on the outputs; None if its box has no x."""

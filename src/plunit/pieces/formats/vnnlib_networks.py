@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from plunit.base.errors import missing
-from plunit.pieces.formats.importer import check_bytes
-from plunit.pieces.formats.vnnlib import DEPTH, Formula, loaded, plain_text
+from plunit.pieces.formats.vnnlib import DEPTH, Formula, is_newer, name_file, parse_plain, plain_text, read_plain
+from plunit.pieces.graphs import check_bytes
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.properties import Property
 from plunit.pieces.rewriting import side_by_side
@@ -48,7 +48,17 @@ def load_specification(path: str | Path) -> Specification:
 
     ValueError as in `load_vnnlib`; ImportError if the package vnnlib is missing.
     """
-    return loaded(Path(path), parse_specification, "2.0")
+    path = Path(path)
+    with name_file(path, "2.0"):
+        return _parse_plain(read_plain(path))
+
+
+def load_question(path: Path) -> Property | Specification:
+    """Return what a VNN-LIB file asks: a property in version 1.0, a specification in version 2.0."""
+    with name_file(path, "1.0"):
+        plain = read_plain(path)
+    with name_file(path, "2.0" if is_newer(plain) else "1.0"):
+        return _parse_plain(plain) if is_newer(plain) else parse_plain(plain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +101,14 @@ def parse_specification(text: str) -> Specification:
     >>> asked.names, asked.property.inputs
     ({'X[0]': 0, 'U[0]': 0, 'Y[0]': 1, 'V[0]': 2}, 1)
     """
+    return _parse_plain(plain_text(text))
+
+
+def _parse_plain(plain: str) -> Specification:
     try:
         from vnnlib import VNNLibException, parse_query_string
     except ModuleNotFoundError as error:
         raise missing(error, "vnnlib", user="VNN-LIB 2.0") from None
-    plain = plain_text(text)
     if "\0" in plain:  # the package takes it for the end
         raise ValueError("it has a byte 0, which no text has; write the file again")
     if max(accumulate(1 if one == "(" else -1 for one in re.findall("[()]", plain)), default=0) > DEPTH:

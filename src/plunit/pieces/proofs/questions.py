@@ -16,12 +16,13 @@ from plunit.pieces.boxes import sizes
 from plunit.pieces.exact import line_curves
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.exact.line_curves import Curve
+from plunit.pieces.merging import merge
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.linear import NEVER
-from plunit.pieces.rewriting import difference, merged
+from plunit.pieces.rewriting import difference
 from plunit.pieces.rounding import FLOOR, UNIT
 
 PROVED = 1e-6
@@ -211,7 +212,7 @@ def distance(
             f"distance takes two curves, or two networks and a box, got {type(one).__name__}, {type(other).__name__}"
             f"{' without a box' if box is None else ''}"
         )
-    start, both = time.monotonic(), merged(difference(one, other))  # what is equal in both cancels exactly
+    start, both = time.monotonic(), merge(difference(one, other))  # what is equal in both cancels exactly
     domain, effort = Domain.of(both, box, constraints), Effort.of(time_limit, progress).after(start)
     return largest_of([_largest(both, domain, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
 

@@ -12,7 +12,9 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from plunit.pieces import Network, network
-from plunit.torch.exact.chains import AXES, ROOM, LayerChain
+from plunit.pieces.formats.importer import Model
+from plunit.pieces.graphs import Room, Tensor, make_layers
+from plunit.torch.exact.features import AXES, Features
 from plunit.torch.exact.layers import CONVERT, VIEWS
 from plunit.torch.module import PLU, Residual
 
@@ -26,6 +28,10 @@ FEATURES: dict[type[nn.Module], str] = {
     nn.BatchNorm1d: "num_features",
 }
 """Where a layer has the number of features that it takes; 1 of an activation is for any number."""
+
+
+REMEDY = "use a smaller image or fewer channels"
+"""What helps if the matrices of a model are too large."""
 
 
 def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network:
@@ -42,7 +48,7 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     of the weights. BatchNorm is the exception: its factors are rounded to float64 and multiplied into the layer before.
 
     Anything else is an error that names the layer: other layers, other `forward` methods, hooks. So is a model whose
-    matrices would need more than 2 GB: those of convolutions are dense.
+    matrices would need more than 2 GiB, or one of them more than 1 GiB: those of convolutions are dense.
 
     >>> f = to_network(nn.Sequential(nn.Linear(1, 3), nn.ReLU(), nn.Linear(3, 1)))
     >>> f.inputs, f.outputs
@@ -51,13 +57,21 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     >>> f.inputs, f.outputs
     (192, 36)
     """
-    chain = LayerChain(_features(module) if shape is None else _checked(shape), ROOM)
-    _walk(module, "", (), chain)
-    with _named(module, ""):
-        return network(chain.layers())
+    return convert(module, shape, Room(REMEDY)).network
 
 
-def _checked(shape: Sequence[int]) -> tuple[int, ...]:
+def convert(module: nn.Module, shape: Sequence[int] | None, room: Room) -> Model:
+    """Return `to_network(module, shape)`, whose matrices have a place in `room`, and whether factors were rounded."""
+    inputs = _features(module) if shape is None else _shape_of(shape)
+    # the matrices are counted before they are made, so that an error names the layer
+    with room.lend():
+        output = _walk(module, "", (), Features(Tensor(prod(inputs)), inputs, room))
+    with _name_layer(module, ""):
+        layers, _, rounded = make_layers(output.node, room)
+        return Model(network(layers), rounded=rounded)
+
+
+def _shape_of(shape: Sequence[int]) -> tuple[int, ...]:
     """Return the shape as a tuple; ValueError if it is not one or more positive integers."""
     try:
         found = tuple(index(length) for length in shape)
@@ -83,8 +97,8 @@ def _features(module: nn.Module) -> tuple[int]:
     raise ValueError("the number of its features is unknown; give to_network(model, shape=(features,))")
 
 
-def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], chain: LayerChain) -> None:
-    """Add a module to a chain. The module is called `name` and is inside `around`."""
+def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], x: Features) -> Features:
+    """Return the features after a module, which is called `name` and is inside `around`."""
     if any(module is outer for outer in around):
         raise ValueError(f"layer {name!r} contains itself; take that place out of the model")
     if module is None:
@@ -94,25 +108,24 @@ def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], ch
     if isinstance(module, nn.Sequential):
         # by place, because a module may be used in several
         for child, part in module._modules.items():
-            _walk(part, f"{name}.{child}" if name else child, (*around, module), chain)
-    elif isinstance(module, Residual):
-        body = LayerChain(chain.shape, chain.left())
-        _walk(module.body, f"{name}.body" if name else "body", (*around, module), body)
-        with _named(module, name):
+            x = _walk(part, f"{name}.{child}" if name else child, (*around, module), x)
+        return x
+    if isinstance(module, Residual):
+        body = _walk(module.body, f"{name}.body" if name else "body", (*around, module), x)
+        with _name_layer(module, name):
             _check_body(module.body)
-            if body.shape != chain.shape:
-                raise ValueError(f"x + body(x) needs equal shapes, got {chain.shape} and {body.shape}")
-            chain.add(body)
-    elif kind in CONVERT:
-        with _named(module, name), torch.no_grad():
-            if module.training and parametrize.is_parametrized(module):
-                raise ValueError("in training mode its parametrised weight may change when it is read; call .eval()")
-            CONVERT[kind](module, chain)
-    else:
+            if body.shape != x.shape:
+                raise ValueError(f"x + body(x) needs equal shapes, got {x.shape} and {body.shape}")
+            return x.add(body)
+    if kind not in CONVERT:
         raise TypeError(
             f"layer {name!r} is {_text(module)}, which is not affine or elementwise piecewise-linear; allowed are "
             f"{', '.join(kind.__name__ for kind in LAYERS)}"
         )
+    with _name_layer(module, name), torch.no_grad():
+        if module.training and parametrize.is_parametrized(module):
+            raise ValueError("in training mode its parametrised weight may change when it is read; call .eval()")
+        return CONVERT[kind](module, x)
 
 
 def _check_body(body: nn.Module) -> None:
@@ -124,7 +137,7 @@ def _check_body(body: nn.Module) -> None:
 
 
 @contextmanager
-def _named(module: nn.Module, name: str) -> Iterator[None]:
+def _name_layer(module: nn.Module, name: str) -> Iterator[None]:
     """Add the layer's name to errors."""
     try:
         yield

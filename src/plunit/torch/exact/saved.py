@@ -12,22 +12,22 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from plunit.pieces import Network
-from plunit.pieces.formats.importer import Room, check_bytes
-from plunit.torch.exact.network import LAYERS, to_network
+from plunit.pieces.formats.importer import Model
+from plunit.pieces.graphs import Room, check_bytes
+from plunit.torch.exact.network import LAYERS, REMEDY, convert
 
 _PLACE = 2**10  # bytes that a layer needs besides its numbers
 
 
-def read(path: Path, shape: Sequence[int] | None = None) -> Network:
-    """Return a saved nn.Sequential, or single layer, as a network; `shape` as in `to_network`.
+def read(path: Path, shape: Sequence[int] | None = None) -> Model:
+    """Return a saved nn.Sequential, or single layer, as a model; `shape` as in `to_network`.
 
     TypeError or ValueError if the file holds anything else; `plunit.pieces.load` adds the file and the remedy.
     """
     _check_packed(path)
-    module = _module(path)
-    _check_tensors(module)
-    return to_network(module, shape)
+    module, room = _module(path), Room(REMEDY)
+    _count_tensors(module, room)
+    return convert(module, shape, room)
 
 
 def _check_packed(path: Path) -> None:
@@ -53,9 +53,8 @@ def _module(path: Path) -> nn.Module:
     return content
 
 
-def _check_tensors(module: nn.Module) -> None:
-    """Raise ValueError if the tensors are too large: one number may be expanded, and a layer be in many places."""
-    room = Room()
+def _count_tensors(module: nn.Module, room: Room) -> None:
+    """Count the tensors of all places: one number may be expanded, and a layer be in many places."""
     for tensors in _places(module, ()):
         room.take("a layer", _PLACE + sum(8 * tensor.numel() for tensor in tensors))
 

@@ -9,10 +9,10 @@ from onnx_texts import graph, write
 
 from plunit.pieces import load
 from plunit.pieces.formats.onnx_graphs import follower
-from plunit.pieces.formats.onnx_graphs.layering import chain
 from plunit.pieces.formats.onnx_graphs.lowering import LOWERED
 from plunit.pieces.formats.onnx_graphs.operators import ELEMENTWISE, LINEAR, PICKED, full_name
 from plunit.pieces.formats.onnx_graphs.waves import Wave
+from plunit.pieces.graphs import make_layers
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -330,10 +330,10 @@ def test_a_reader_that_takes_an_operator_for_another_is_found(kind, tmp_path, mo
 
 def test_layers_that_are_put_together_wrongly_are_found(tmp_path, monkeypatch):
     def wrong(output, room):
-        ((weight, bias), *rest), jump = chain(output, room)
-        return [(1.01 * weight, bias), *rest], jump
+        ((weight, bias), *rest), *more = make_layers(output, room)
+        return [(1.01 * weight, bias), *rest], *more
 
-    monkeypatch.setattr(follower, "chain", wrong)
+    monkeypatch.setattr(follower, "make_layers", wrong)
     with pytest.raises(ValueError, match="is not the function of its graph"):
         load(write(tmp_path / "model", *OPERATORS["Max over layers"]))
 
@@ -424,7 +424,7 @@ REFUSED = {
     "a number as a mask": (
         graph("m = Cast<to=9>(x); y = Where(m, x, x)"),
         {},
-        "Cast: it rounds to other numbers than float32",
+        "Cast: it rounds to other numbers than FLOAT",
     ),
     "probabilities": (
         graph("z = Gemm(x, w); y = Softmax(z)"),
@@ -498,7 +498,7 @@ REFUSED = {
         {"b": BIAS},
         "it broadcasts along an axis, as versions before 7 did",
     ),
-    "integers": (graph("y = Cast<to=7>(x)"), {}, "Cast: it rounds to other numbers than float32"),
+    "integers": (graph("y = Cast<to=7>(x)"), {}, "Cast: it rounds to other numbers than FLOAT"),
     "a division by 0": (graph("y = Div(x, b)"), {"b": np.float32(0)}, "Div: it divides by 0"),
     "a division by x": (graph("y = Div(b, x)"), {"b": TWO}, "Div: its input 1 must be an array"),
     "statistics of a batch": (
@@ -562,8 +562,8 @@ def residual(count):
 
 WIDE = RNG.normal(scale=0.3, size=(3, 7)).astype(np.float32)
 WIDTHS = {
-    "affine maps in a row": (graph("a = Gemm(x, v, b); c = MatMul(a, w); y = Relu(c)"), (3, 3, 3)),
-    "sums over three layers": (residual(3), (3, 10, 10, 10, 3)),
+    "affine maps in a row": (graph("a = Gemm(x, v, b); c = MatMul(a, w); y = Relu(c)"), (3, 7, 3, 3)),
+    "sums over three layers": (residual(3), (3, 10, 3, 10, 3, 10, 3)),
     "what is narrower behind a matrix is carried behind it": (
         graph("z = Gemm(x, v, b); u = Relu(z); c = MatMul(u, w); d = Relu(c); y = Add(d, c)"),
         (3, 7, 3, 3),

@@ -110,7 +110,7 @@ def test_a_warning_that_is_an_error_refuses_the_file(tmp_path):
     path = write(tmp_path / "model", graph(PLU.format("x", "y")), arrays, ("n", 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(ValueError, match="differ by at most"):
+        with pytest.raises(JumpWarning, match="differ by at most"):
             load(path)
 
 

@@ -2,5 +2,6 @@
 
 Open `follower.py` first: it follows the graph node by node. `operators.py` is the table of what each operator does to
 the functions of units (`waves.py`) and to whole tensors, and `lowering.py` makes these of pools and of operators of
-scikit-learn. `layering.py` makes a chain of layers, and `comparing.py` holds each step against the reference of onnx.
+scikit-learn. `plunit.pieces.graphs` makes layers of the tensors, and `comparing.py` compares each step with the
+reference of onnx.
 """

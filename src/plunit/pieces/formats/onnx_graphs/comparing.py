@@ -14,8 +14,8 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import check_bytes
-from plunit.pieces.formats.onnx_graphs.operators import PICKED, computed
+from plunit.pieces.formats.onnx_graphs.operators import PICKED, compute
+from plunit.pieces.graphs import check_bytes
 from plunit.pieces.networks import Network, terms
 
 _ROUNDING = 1e-12
@@ -98,7 +98,7 @@ class UnitNodes:
             if node.op_type in PICKED:
                 result = next(iter(lifted.values()))
             else:
-                result = computed(node, ChainMap(lifted, constants), self.version)[0]
+                result = compute(node, ChainMap(lifted, constants), self.version)[0]
             values[node.output[0]] = result.reshape(len(z), *shape)
             terms = np.maximum(terms, np.abs(result.astype(np.float64)).reshape(z.shape))
         return values[output].astype(np.float64).reshape(z.shape), terms
@@ -130,16 +130,16 @@ def check_network(
     rng = np.random.default_rng(0)
     source, output = ends
     constants, version = graph
-    for scale in (0.01, 0.1, 1.0, 1.0, 10.0, 100.0):
-        x = scale * rng.normal(size=shape)
+    points = [scale * rng.normal(size=shape) for scale in (0.01, 0.1, 1.0, 1.0, 10.0, 100.0)]
+    rows = np.stack([x.ravel() for x in points])
+    sizes = terms(net.alone, rows, np.zeros(0, dtype=np.int64))
+    for x, found, size in zip(points, net(rows), sizes, strict=True):
         values: dict[str, Any] = {source: x}
         with np.errstate(all="ignore"):
             for node in nodes:
                 if any(name in values for name in node.input):
-                    values.update(zip(node.output, computed(node, ChainMap(values, constants), version), strict=False))
-        wanted, found = np.ravel(values[output]), net(x.reshape(1, -1))
-        size = terms(net.alone, x.reshape(1, -1), np.zeros(0, dtype=np.int64))
+                    values.update(zip(node.output, compute(node, ChainMap(values, constants), version), strict=False))
         # large values may cancel on the way
         most = max(float(np.abs(np.asarray(value, dtype=np.float64)).max(initial=0.0)) for value in values.values())
-        if not (np.abs(found - wanted) <= jump + _ROUGH * (size + most)).all():
+        if not (np.abs(found - np.ravel(values[output])) <= jump + _ROUGH * (size + most)).all():
             raise ValueError("the network that was read is not the function of its graph; report this file as a bug")

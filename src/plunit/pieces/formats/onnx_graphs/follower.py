@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,25 +13,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import Importer, JumpWarning, Room, build, check_bytes
+from plunit.pieces.formats.importer import Importer, Model, build
 from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, check_network
-from plunit.pieces.formats.onnx_graphs.layering import Tensor, chain
 from plunit.pieces.formats.onnx_graphs.lowering import LOWERED, lower
 from plunit.pieces.formats.onnx_graphs.operators import (
     ELEMENTWISE,
+    FLOATS,
     LINEAR,
+    MEANS,
     PICKED,
     Call,
-    LinearMap,
     attributes,
-    computed,
-    folded,
+    compute,
+    fold,
     full_name,
     largest_size,
     linear_map,
+    rounds,
 )
 from plunit.pieces.formats.onnx_graphs.waves import Wave
-from plunit.pieces.networks import Network
+from plunit.pieces.graphs import Pick, Product, Room, Tensor, Total, check_bytes, make_layers
+from plunit.pieces.merging import slim
 
 
 class Signal(NamedTuple):
@@ -59,13 +60,14 @@ class Follower:
         self.values: dict[str, Any] = dict(constants)
         self.version = version
         self._kind = source.kind
-        self._integers = set() if source.kind in _FLOATS else {source.name}
+        self._integers = set() if source.kind in FLOATS.values() else {source.name}
         self._steps: dict[int, UnitNodes] = {}
         self._lines: dict[int, tuple[Tensor, Floats, Floats]] = {}
         self._made: dict[tuple[int, int], Tensor] = {}
         self._checked: set[str] = set()
         self._unread: dict[str, str] = {}
         self._room = room
+        self.rounded = False
         self._start(source.name, Tensor(math.prod(source.shape)), source.shape)
 
     def read(self, node: Any) -> list[Any]:
@@ -73,7 +75,7 @@ class Follower:
         if full_name(node) not in LOWERED or not isinstance(self.values.get(node.input[0]), Signal):
             self.follow(node)
             return [node]
-        with _named(node):
+        with _name_node(node):
             found = lower(node, self.values[node.input[0]].shape)
             self._room.take("its arrays", sum(array.nbytes for array in found.arrays.values()))
             self.values.update(found.arrays)
@@ -84,12 +86,12 @@ class Follower:
 
     def follow(self, node: Any) -> None:
         """Compute the values of one node; ValueError, with the node's name, if it is not piecewise-linear."""
-        with _named(node):
+        with _name_node(node):
             values: list[Any] = [self._value(name) if name else None for name in node.input]
             kind = full_name(node)
             self._check_integers(node)
             if not any(isinstance(value, Signal) for value in values):
-                self.values.update(zip(node.output, folded(node, values, self.version, self._room), strict=False))
+                self.values.update(zip(node.output, fold(node, values, self.version, self._room), strict=False))
             elif kind in PICKED:
                 self._pick(node, values)
             elif kind in LINEAR:
@@ -98,7 +100,7 @@ class Follower:
                 self._compute(node, values)
             elif kind == "Shape":
                 empty = np.broadcast_to(0.0, values[0].shape)
-                self.values[node.output[0]] = computed(node, {node.input[0]: empty}, self.version)[0]
+                self.values[node.output[0]] = compute(node, {node.input[0]: empty}, self.version)[0]
             elif kind in ("IsInf", "IsNaN"):
                 self.values[node.output[0]] = np.array(False)  # of finite numbers
             elif kind in _PROBABILITIES:
@@ -169,7 +171,7 @@ class Follower:
     def _step(self, node: Any, signal: Signal) -> None:
         """Note a node that computes a function of each number of a tensor, or only gives it another shape."""
         root, slope, shift = self._root(signal.tensor)
-        self._steps[root.number].add(node, signal.shape, signal.wave.composed(slope, shift).knots)
+        self._steps[root.number].add(node, signal.shape, signal.wave.compose(slope, shift).knots)
 
     def _compute(self, node: Any, values: list[Any]) -> None:
         """Follow a node that computes a function of each number of its inputs."""
@@ -194,6 +196,7 @@ class Follower:
             shape,
         )
         wave = ELEMENTWISE[node.op_type](call)
+        self.rounded |= rounds(call, node.op_type)
         self._room.take("a function of the units", wave.nbytes)
         name = node.output[0]
         signal = Signal(name, tensor, wave, shape)
@@ -217,7 +220,7 @@ class Follower:
             if tensor.number not in self._lines:
                 return None, []
             tensor, slope, shift = self._lines[tensor.number]
-            pairs[i] = tensor, wave.composed(slope, shift)
+            pairs[i] = tensor, wave.compose(slope, shift)
         return pairs[0][0], [wave for _, wave in pairs]
 
     def _join(self, node: Any, values: list[Any], shape: tuple[int, ...]) -> None:
@@ -227,12 +230,8 @@ class Follower:
             signs = [-1.0 if kind == "Sub" and i else 1.0 for i in range(len(values))]
             parts = [(sign, value) for sign, value in zip(signs, values, strict=True) if isinstance(value, Signal)]
             others = [sign * value for sign, value in zip(signs, values, strict=True) if not isinstance(value, Signal)]
-            bias = sum(others, np.zeros(shape))
-
-            def total(*xs: Floats) -> Floats:
-                return np.asarray(sum(sign * x for (sign, _), x in zip(parts, xs, strict=True)))
-
-            self._affine(node, [value for _, value in parts], (total, bias))
+            bias = np.asarray(sum(others, np.zeros(shape)))
+            self._affine(node, [value for _, value in parts], Total(tuple(sign for sign, _ in parts)), bias)
         elif kind in ("Max", "Min"):
             name, (*before, b) = node.output[0], node.input
             a = before[0] if len(before) == 1 else f"{name} before {b}"
@@ -259,7 +258,8 @@ class Follower:
         if more:
             raise ValueError("two functions of the input are multiplied, which is not piecewise-linear")
         name = next(name for name, value in zip(node.input, values, strict=True) if value is signal)
-        self._affine(node, [signal], linear_map(node, name, signal.shape, self.values, self.version))
+        linear, bias = linear_map(node, name, signal.shape, self.values, self.version)
+        self._affine(node, [signal], Product(linear, node.op_type in MEANS), bias)
 
     def _pick(self, node: Any, values: list[Any]) -> None:
         """Follow a node that moves numbers: onnx moves their indices, those of signals first, then those of arrays."""
@@ -277,7 +277,7 @@ class Follower:
             start += math.prod(shape)
         moved = [places.get(name, value) for name, value in zip(node.input, values, strict=True)]
         self._room.take("its result", 8 * largest_size(node, moved))
-        results = computed(node, ChainMap(places, self.values), self.version)
+        results = compute(node, ChainMap(places, self.values), self.version)
         count = sum(signal.tensor.size for signal in signals)
         for name, index in zip(node.output, results, strict=False):
             flat = index.ravel()
@@ -288,18 +288,15 @@ class Follower:
             bias = np.concatenate([np.zeros(count), *map(np.ravel, arrays)])[flat]
             tensors = tuple(self._tensor(signal) for signal in signals)
 
-            def linear(*xs: Floats, flat: Any = flat, start: int = start) -> Floats:
-                zeros = np.zeros((len(xs[0]), start - count))
-                return np.concatenate([*xs, zeros], axis=1)[:, flat]
+            pick = Pick(np.where(flat < count, flat, -1))
+            self._start(name, Tensor(len(flat), tensors, pick, bias), index.shape)
 
-            self._start(name, Tensor(len(flat), tensors, linear, bias), index.shape)
-
-    def _affine(self, node: Any, signals: list[Signal], result: LinearMap) -> None:
-        """Add the tensor of a node that is affine in signals."""
-        linear, bias = result
+    def _affine(self, node: Any, signals: list[Signal], linear: Total | Product, bias: Floats) -> None:
+        """Add the tensor of a node that is affine in signals; the bias has the shape of its result."""
         self._room.take("its result", 8 * bias.size)
         tensors = tuple(self._tensor(signal) for signal in signals)
-        self._start(node.output[0], Tensor(bias.size, tensors, linear, bias.reshape(-1)), bias.shape)
+        rounded = node.op_type == "BatchNormalization"
+        self._start(node.output[0], Tensor(bias.size, tensors, linear, bias.reshape(-1), rounded=rounded), bias.shape)
 
 
 _SAME = Wave.line(1.0, 0.0)
@@ -309,7 +306,7 @@ _PROBABILITIES = ("LogSoftmax", "Sigmoid", "Softmax")
 
 
 @contextmanager
-def _named(node: Any) -> Iterator[None]:
+def _name_node(node: Any) -> Iterator[None]:
     """Name the node in an error."""
     try:
         yield
@@ -319,7 +316,8 @@ def _named(node: Any) -> Iterator[None]:
 
 def _line(tensor: Tensor, slope: Floats, shift: Floats) -> Tensor:
     """Return slope z + shift of every number z of a tensor."""
-    return Tensor(tensor.size, (tensor,), lambda x: slope * x, np.broadcast_to(shift, (tensor.size,)))
+    factor, bias = (np.broadcast_to(part, (tensor.size,)) for part in (slope, shift))
+    return Tensor(tensor.size, (tensor,), Pick(np.arange(tensor.size), factor), bias)
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
@@ -333,13 +331,12 @@ def _node(kind: str, inputs: Sequence[str], output: str, given: Mapping[str, Any
 
 
 _DOMAINS = ("", "ai.onnx")
-_FLOATS = ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16")
 
 _BEGINS = re.compile(rb"\x08[\x01-\x7f][\x12\x1a\x22\x28\x32\x3a\x42]")
 """The version of the format, which is field 1 of a ModelProto, and the tag of another field from 2 to 8."""
 
 
-def _read(path: Path) -> Network:
+def _read(path: Path) -> Model:
     import onnx
 
     model = onnx.load(str(path), load_external_data=False)
@@ -364,17 +361,15 @@ def _read(path: Path) -> Network:
     follower = Follower(Source(inputs[0].name, shape, kind), constants, version, room)
     nodes = [each for node in graph.node for each in follower.read(node)]
     name = graph.output[0].name
-    layers, jump = chain(follower.output(name), room)
-    net = build(layers, room)
+    layers, jump, rounded = make_layers(follower.output(name), room)
+    net = build(slim(layers), room)
     found = follower.values[name].shape
     if batch and found[:1] != (1,):
         raise ValueError(
             f"its output has shape {list(found)} for one sample, and its first axis must be that of the batch"
         )
     check_network(net, jump, nodes, (inputs[0].name, name), shape, (follower.values, version))
-    if jump.any():
-        warnings.warn(JumpWarning(path, jump), stacklevel=3)
-    return net
+    return Model(net, jump if jump.any() else None, rounded or follower.rounded)
 
 
 def _check_domains(model: Any) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats
-from plunit.pieces.formats.importer import check_bytes
 from plunit.pieces.formats.onnx_graphs.operators import attributes, full_name, pads_of
 from plunit.pieces.formats.pooling import Slide, find_windows, pair_maxima
+from plunit.pieces.graphs import check_bytes
 
 
 @dataclass(frozen=True)

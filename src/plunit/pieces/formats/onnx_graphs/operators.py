@@ -1,7 +1,7 @@
 """The operators of ONNX that are piecewise-linear: one entry of a table for each.
 
 `ELEMENTWISE` are functions of each number. `LINEAR` are maps of a whole tensor, and `PICKED` move numbers around: both
-are what the reference of onnx computes (`computed`), of rows of numbers and of their indices. `folded` computes arrays
+are what the reference of onnx computes (`compute`), of rows of numbers and of their indices. `fold` computes arrays
 that do not depend on the input.
 """
 
@@ -17,17 +17,15 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Floats, blocks
-from plunit.pieces.formats.importer import Room, check_bytes
 from plunit.pieces.formats.onnx_graphs.waves import Wave
+from plunit.pieces.graphs import Room, check_bytes
 
 _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)
 _ONE = Wave.line(0.0, 1.0)
-LinearMap = tuple[Callable[..., Floats], Floats]
-"""What is linear, of [n, size] of every input that varies, and what is added, which has the shape of the result."""
-
 _BOOL = 9  # as TensorProto numbers it
-_FLOATS = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
+FLOATS = {1: "FLOAT", 10: "FLOAT16", 11: "DOUBLE", 16: "BFLOAT16"}
+"""Types of real numbers, as TensorProto numbers and names them."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +88,16 @@ def constant(array: Any, shape: tuple[int, ...]) -> Wave:
     return Wave.line(0.0, np.broadcast_to(array, shape).reshape(-1).astype(np.float64))
 
 
-def _divided(call: Call) -> Wave:
+def _divide(call: Call) -> Wave:
     divisor = call.array(1).astype(np.float64)
     if not divisor.all():
         raise ValueError("it divides by 0")
     return call.wave(0) * constant(1 / divisor, call.shape)
+
+
+def rounds(call: Call, kind: str) -> bool:
+    """Whether the factors of an operator on each number are rounded: 1 / divisor, unless that is a power of 2."""
+    return kind == "Div" and bool((np.abs(np.frexp(call.array(1).astype(np.float64))[0]) != 0.5).any())
 
 
 def _leaky(z: Wave, slope: Wave) -> Wave:
@@ -116,8 +119,8 @@ def _hard_sigmoid(call: Call) -> Wave:
 def _cast(call: Call) -> Wave:
     z, kind = call.wave(0), call.attributes.get("to")
     is_mask = not z.slopes.any() and np.isin(z.intercepts, (0.0, 1.0)).all()
-    if kind not in _FLOATS and not (kind == _BOOL and is_mask):
-        raise ValueError(f"it rounds to other numbers than {', '.join(_FLOATS.values())}")
+    if kind not in FLOATS and not (kind == _BOOL and is_mask):
+        raise ValueError(f"it rounds to other numbers than {', '.join(FLOATS.values())}")
     return z
 
 
@@ -144,7 +147,7 @@ ELEMENTWISE: dict[str, Callable[[Call], Wave]] = {
     "And": _of_waves(lambda a, b: a.minimum(b)),
     "Cast": _cast,
     "Clip": _clip,
-    "Div": _divided,
+    "Div": _divide,
     "Dropout": _dropout,
     "Greater": _of_waves(lambda a, b: a > b),
     # not the same as Greater: two functions may tie on a whole piece
@@ -182,6 +185,9 @@ LINEAR: dict[str, tuple[int, ...]] = {
 }
 """Operators that are affine in an input, and the places of their inputs that are added: where these are 0, linear."""
 
+MEANS = ("GlobalAveragePool", "ReduceMean")
+"""Those of `LINEAR` that divide by a number of terms."""
+
 PICKED = ("Concat", "Expand", "Flatten", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
 
 _FOLDED = """
@@ -194,7 +200,7 @@ _CONSTANTS = {"value", "value_float", "value_floats", "value_int", "value_ints"}
 _NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and bool, as TensorProto numbers them
 
 
-def folded(node: Any, values: list[Any], version: int, room: Room) -> list[Any]:
+def fold(node: Any, values: list[Any], version: int, room: Room) -> list[Any]:
     """Compute the results of a node from arrays."""
     if full_name(node) not in _FOLDED.split():
         raise ValueError(f"it is not known for arrays; known are {', '.join(_FOLDED.split())}")
@@ -253,46 +259,55 @@ _DROPPED = {"broadcast", "consumed_inputs", "is_test", "spatial"}
 """Attributes of the first versions; what they say is always so since."""
 
 
-def computed(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
+def compute(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
     """Return the results of a node, in float64."""
-    is_float = node.op_type == "Cast" and attributes(node).get("to") in _FLOATS
+    is_float = node.op_type == "Cast" and attributes(node).get("to") in FLOATS
     if is_float or node.op_type == "Dropout":
         # the pieces are those of real numbers, so no step rounds; the reference does not know every form of Dropout
         return [np.asarray(values[node.input[0]], dtype=np.float64)]
     if node.op_type == "Clip":
-        return [_clipped(node, values)]
+        return [_compute_clip(node, values)]
     if any(attribute.name in _DROPPED for attribute in node.attribute):
         whole, node = node, type(node)(op_type=node.op_type, input=node.input, output=node.output)
         node.attribute.extend(attribute for attribute in whole.attribute if attribute.name not in _DROPPED)
     if node.op_type == "BatchNormalization":
         version = max(version, 14)  # before, the reference only knows training
-    named = {name: _widened(values[name]) for name in node.input if name}
+    named = {name: _widen(values[name]) for name in node.input if name}
     return list(_reused_evaluator(node.SerializeToString(), version).run(None, named))
 
 
-def _clipped(node: Any, values: Mapping[str, Any]) -> Any:
+def _compute_clip(node: Any, values: Mapping[str, Any]) -> Any:
     """Return the result of Clip, whose limits the reference takes only as inputs, and only of the type of x."""
-    x, *limits = ([_widened(values[name])] if name else [] for name in node.input)
+    x, *limits = ([_widen(values[name])] if name else [] for name in node.input)
     given = attributes(node)
     low, high = (*limits, [], [])[:2]
     low, high = low or [given.get("min", -np.inf)], high or [given.get("max", np.inf)]
     return np.minimum(np.maximum(x[0], low[0]), high[0])
 
 
-def _widened(value: Any) -> Any:
+def _widen(value: Any) -> Any:
     array = np.asarray(value)
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any], version: int) -> LinearMap:
-    """Return the linear part of a node in its input of this name and shape, and what the node adds to it."""
+def linear_map(
+    node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any], version: int
+) -> tuple[Floats | Callable[[Floats], Floats], Floats]:
+    """Return a node as linear in its input of this name and shape, and what it adds to that.
+
+    The first is a matrix, or a function of rows of numbers.
+    """
     if name not in node.input[: 2 if node.op_type in ("Gemm", "MatMul") else 1]:
         raise ValueError("its weights or its bias depend on the input of the network, and must be arrays")
     if node.op_type == "BatchNormalization":
         _check_batch_norm(node, version)
     numbers = _numbers(node, name, shape, values)
     check_bytes("what it computes", 8 * numbers)
-    bias = np.asarray(computed(node, ChainMap({name: np.zeros(shape)}, values), version)[0])
+    bias = np.asarray(compute(node, ChainMap({name: np.zeros(shape)}, values), version)[0])
+    if node.op_type == "MatMul" and node.input[0] == name and math.prod(shape[:-1]) == 1:
+        matrix = np.asarray(values[node.input[1]], dtype=np.float64)
+        if matrix.ndim == 2:
+            return matrix.T, bias
     plain, zeros = type(node).FromString(node.SerializeToString()), dict[str, Any]()
     for i in LINEAR[node.op_type]:
         if i < len(node.input) and node.input[i]:
@@ -304,7 +319,7 @@ def linear_map(node: Any, name: str, shape: tuple[int, ...], values: dict[str, A
 
     def linear(x: Floats) -> Floats:
         parts = (x[block].reshape(-1, *shape[1:]) for block in blocks(len(x), step))
-        found = (computed(plain, ChainMap({name: part}, zeros, values), version)[0] for part in parts)
+        found = (compute(plain, ChainMap({name: part}, zeros, values), version)[0] for part in parts)
         return np.concatenate([part.reshape(-1, bias.size) for part in found])
 
     return linear, bias

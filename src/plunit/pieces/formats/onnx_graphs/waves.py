@@ -14,7 +14,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Bools, Floats
-from plunit.pieces.formats.importer import check_bytes
+from plunit.pieces.graphs import check_bytes
 
 _NEAR = 1e-6  # functions that differ by this fraction are equal but for rounding in float32
 _ROUNDING = 2.0**-44  # the arithmetic of waves is float64: steps up to this fraction of the terms are its rounding
@@ -44,7 +44,7 @@ class Wave:
         return self.knots.nbytes + self.slopes.nbytes + self.intercepts.nbytes
 
     def __add__(self, other: Wave) -> Wave:
-        a, b = _joined(self, other)
+        a, b = _join(self, other)
         return _tidy(Wave(a.knots, a.slopes + b.slopes, a.intercepts + b.intercepts))
 
     def __neg__(self) -> Wave:
@@ -54,7 +54,7 @@ class Wave:
         return self + -other
 
     def __mul__(self, other: Wave) -> Wave:
-        a, b = _joined(self, other)
+        a, b = _join(self, other)
         if (a.slopes * b.slopes).any():
             raise ValueError("two functions of the input are multiplied, which is not piecewise-linear")
         slopes = a.slopes * b.intercepts + a.intercepts * b.slopes
@@ -62,26 +62,26 @@ class Wave:
 
     def __gt__(self, other: Wave) -> Wave:
         """1 where f > g, else 0; ValueError if the two are equal on a piece but for rounding."""
-        a, b, greater = _compared(self, other)
+        a, b, greater = _compare(self, other)
         _check_tie(a, b)
         return _tidy(Wave(a.knots, np.zeros(greater.shape), greater.astype(np.float64)))
 
     def maximum(self, other: Wave) -> Wave:
         """max(f, g)."""
-        a, b, greater = _compared(self, other)
-        return _picked(greater, a, b)
+        a, b, greater = _compare(self, other)
+        return _pick(greater, a, b)
 
     def minimum(self, other: Wave) -> Wave:
         """min(f, g)."""
-        a, b, greater = _compared(self, other)
-        return _picked(greater, b, a)
+        a, b, greater = _compare(self, other)
+        return _pick(greater, b, a)
 
     def where(self, yes: Wave, no: Wave) -> Wave:
         """Return `yes` where this is 1, and `no` where it is 0."""
-        mask, a, b = _joined(self, yes, no)
-        return _picked(mask.intercepts > 0.5, a, b)
+        mask, a, b = _join(self, yes, no)
+        return _pick(mask.intercepts > 0.5, a, b)
 
-    def composed(self, slope: Floats, shift: Floats) -> Wave:
+    def compose(self, slope: Floats, shift: Floats) -> Wave:
         """f(slope z + shift), for positive slopes [units or 1]."""
         slope, shift = slope[:, None], shift[:, None]
         # no knot is -0.0
@@ -139,7 +139,7 @@ def _on(knots: Floats, wave: Wave) -> Wave:
     return Wave(knots, *(np.take_along_axis(part, piece, axis=1) for part in spread))
 
 
-def _joined(*waves: Wave) -> list[Wave]:
+def _join(*waves: Wave) -> list[Wave]:
     """Return the waves on the knots of all of them."""
     units = max(len(wave.knots) for wave in waves)
     all_knots = [np.broadcast_to(wave.knots, (units, wave.knots.shape[1])) for wave in waves]
@@ -147,9 +147,9 @@ def _joined(*waves: Wave) -> list[Wave]:
     return [_on(knots, wave) for wave in waves]
 
 
-def _compared(one: Wave, other: Wave) -> tuple[Wave, Wave, Bools]:
+def _compare(one: Wave, other: Wave) -> tuple[Wave, Wave, Bools]:
     """Return two waves on knots between which they do not cross, and on which pieces the first is greater."""
-    a, b = _joined(one, other)
+    a, b = _join(one, other)
     low, high = _ends(a.knots)
     slope, rise = a.slopes - b.slopes, b.intercepts - a.intercepts
     root = np.divide(rise, slope, out=np.full_like(rise, np.inf), where=slope != 0)
@@ -183,7 +183,7 @@ def _inside(knots: Floats) -> Floats:
     return np.select(bounded, choices, 0.0)
 
 
-def _picked(first: Bools, a: Wave, b: Wave) -> Wave:
+def _pick(first: Bools, a: Wave, b: Wave) -> Wave:
     """Return the pieces of a where `first`, else those of b."""
     return _tidy(Wave(a.knots, np.where(first, a.slopes, b.slopes), np.where(first, a.intercepts, b.intercepts)))
 

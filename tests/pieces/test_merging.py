@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plunit.pieces import activation, network
-from plunit.pieces.formats.onnx_graphs.layering import slimmed
+from plunit.pieces.merging import slim
 
 POINTS = np.random.default_rng(0).integers(-8, 9, size=(300, 2)) / 4
 
@@ -20,7 +20,7 @@ def max_by_four(count):
 
 
 def test_a_maximum_takes_one_relu_and_what_it_is_added_to():
-    net = network(slimmed(max_by_four(2)))
+    net = network(slim(max_by_four(2)))
     assert net.widths == (2, 2, 1)
     assert sorted((f := net.layers[0].activation).slopes[:, 0].tolist()) == [0.0, 1.0]
     assert not f.at_zero.any()
@@ -32,7 +32,7 @@ def test_units_that_are_equal_in_one_layer_make_equal_ones_in_the_next():
     (first, shift), f, last = max_by_four(4)
     layers = [(first @ weight, shift), f, last, *max_by_four(2)]
     (a, b), (c, d) = layers[2:4]
-    net = network(slimmed([*layers[:2], (c @ a, c @ b + d), *layers[4:]]))
+    net = network(slim([*layers[:2], (c @ a, c @ b + d), *layers[4:]]))
     # max(x, y) twice, and their maximum: the difference of the two is 0
     assert net.widths == (2, 2, 2, 1)
     np.testing.assert_array_equal(net(POINTS)[:, 0], POINTS.max(axis=1))
@@ -47,9 +47,9 @@ def test_a_lattice_of_maxima_comes_down_in_one_call():
         (weight, bias), f, after = max_by_four(count)
         layers += [(weight @ affine[0], weight @ affine[1] + bias), f]
         affine = after
-    net = network(slimmed([*layers, affine]))
+    net = network(slim([*layers, affine]))
     np.testing.assert_array_equal(net(POINTS)[:, 0], wanted)
-    assert network(slimmed(slimmed([*layers, affine]))).widths == net.widths
+    assert network(slim(slim([*layers, affine]))).widths == net.widths
     assert max(net.widths) < 16
 
 
@@ -67,12 +67,12 @@ def test_random_layers_with_equal_and_opposite_rows_keep_their_function(seed):
         layers += [(rows[:, :-1], rows[:, -1]), f]
         width = 7
     layers.append((rng.integers(-2, 3, size=(2, width)).astype(float), np.ones(2)))
-    before, after = network(layers), network(slimmed(layers))
+    before, after = network(layers), network(slim(layers))
     np.testing.assert_array_equal(after(POINTS), before(POINTS))
     assert all(new <= old for new, old in zip(after.widths, before.widths, strict=True))
-    assert network(slimmed(slimmed(layers))).widths == after.widths
+    assert network(slim(slim(layers))).widths == after.widths
 
 
 def test_layers_of_zeros_keep_a_unit():
     layers = [(np.zeros((3, 2)), np.ones(3)), activation.identity().spread(3), (np.ones((1, 3)), np.zeros(1))]
-    assert network(slimmed(layers))(POINTS).tolist() == [[3.0]] * len(POINTS)
+    assert network(slim(layers))(POINTS).tolist() == [[3.0]] * len(POINTS)

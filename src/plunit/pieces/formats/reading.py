@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from plunit.base.errors import EXTRAS, describe_missing
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats import csv_json, nnet_text
-from plunit.pieces.formats.importer import Content, Importer, check_bytes
+from plunit.pieces.formats.importer import Content, Importer, JumpWarning, Model
 from plunit.pieces.formats.onnx_graphs import follower
+from plunit.pieces.graphs import check_bytes
 from plunit.pieces.networks import Network
 
 
@@ -28,24 +31,33 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     (channels, length). Other formats state it themselves. A curve in JSON becomes a network of one input, whose first
     and last piece go on beyond the ends of the curve.
 
-    The weights are those of the file as float64 values, and the network is their exact function, except where factors
-    are combined and rounded to float64: affine operators in a row and sums of branches in ONNX, a BatchNorm with the
-    layer before it in PyTorch, means and ranges in .nnet. There, as for all questions, a proof is about the weights of
-    the network that is returned. A framework evaluates the file in float32. An ONNX graph may jump where a constant of
-    it was rounded; then a `JumpWarning` has the bound on the difference.
+    The weights are those of the file as float64 values, and the network is their exact function: matrices in a row stay
+    apart unless float64 holds their product. The exceptions are a factor and a shift for each number, which are joined
+    with the layer next to them and rounded to float64: those of a BatchNorm, of an average, of a Scaler or of constants
+    in ONNX, and means and ranges in .nnet. There, as for all questions, a proof is about the weights of the network
+    that is returned, and `plunit prove` says so. A framework evaluates the file in float32. An ONNX graph may jump
+    where a constant of it was rounded; then a `JumpWarning` has the bound on the difference.
     """
+    model = read_model(path, shape)
+    if model.jump is not None:
+        warnings.warn(JumpWarning(Path(path), model.jump), stacklevel=2)
+    return model.network
+
+
+def read_model(path: str | Path, shape: tuple[int, ...] | None = None) -> Model:
+    """Return the network in a file, as `load` does, and how it differs from the file."""
     path = Path(path)
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is a folder, a device or a pipe; give the file of a model")
     content = Content.of(path)
-    importer = next((each for each in (*IMPORTERS, *REFUSED) if each.recognises(content)), None)
+    if refused := next((each for each in REFUSED if each.recognises(content)), None):
+        raise ValueError(f"{path} is {refused.name}: {refused.reason}; {refused.remedy}")
+    importer = next((each for each in IMPORTERS if each.recognises(content)), None)
     if importer is None:
         names = ", ".join(each.name for each in IMPORTERS)
         raise ValueError(f"{path} has no known format; known are {names}")
     try:
         check_bytes("it", content.size)
-        if isinstance(importer.read, str):
-            raise ValueError(importer.read)
         if shape is not None and not importer.takes_shape:
             raise ValueError(f"it takes no shape, got {shape}; only models of PyTorch need one")
         return importer.read(path, shape) if importer.takes_shape else importer.read(path)
@@ -100,10 +112,22 @@ def _is_safetensors(content: Content) -> bool:
     return 2 <= length <= content.size - 8 and content.head[8:9] == b"{"
 
 
-def _read_torch(path: Path, shape: tuple[int, ...] | None = None) -> Network:
+def _is_keras(content: Content) -> bool:
+    return {"config.json", "model.weights.h5"} <= set(content.members)
+
+
+def _is_npz(content: Content) -> bool:
+    return bool(content.members) and all(name.endswith(".npy") for name in content.members)
+
+
+def _starts_with(start: bytes) -> Callable[[Content], bool]:
+    return lambda content: content.head.startswith(start)
+
+
+def _read_torch(path: Path, shape: tuple[int, ...] | None = None) -> Model:
     # by name, because plunit.pieces does not import PyTorch
-    net: Network = importlib.import_module("plunit.torch.exact.saved").read(path, shape)
-    return net
+    model: Model = importlib.import_module("plunit.torch.exact.saved").read(path, shape)
+    return model
 
 
 _TORCH = Importer(
@@ -121,47 +145,52 @@ _PROGRAM = "it holds a program, which would have to be run"
 _ARRAYS = "it does not say how its arrays make a network"
 _SAVED = "save the nn.Sequential itself with torch.save(model, path)"
 _KERAS = "load it with keras.models.load_model(path), and give the model to plunit.pieces.from_keras"
-REFUSED: tuple[Importer, ...] = (
-    Importer("a TorchScript program", _is_script, _PROGRAM, _SAVED),
-    Importer("a program of torch.export", _is_exported, _PROGRAM, f"{_SAVED}, or export it with torch.onnx.export"),
-    Importer(
+
+
+class RefusedFormat(NamedTuple):
+    """A format that is known and not read: its name, how it is recognised, why it is not read, and what to do."""
+
+    name: str
+    recognises: Callable[[Content], bool]
+    reason: str
+    remedy: str
+
+
+REFUSED = (
+    RefusedFormat("a TorchScript program", _is_script, _PROGRAM, _SAVED),
+    RefusedFormat(
+        "a program of torch.export", _is_exported, _PROGRAM, f"{_SAVED}, or export it with torch.onnx.export"
+    ),
+    RefusedFormat(
         "a pickle",
         _is_pickle,
         "a pickle can run any code when it is read",
         "unpickle it yourself if you trust it, and give a model of scikit-learn to plunit.pieces.from_sklearn",
     ),
-    Importer(
-        "a Keras model",
-        lambda content: {"config.json", "model.weights.h5"} <= set(content.members),
-        "only Keras itself reads its files",
-        _KERAS,
+    RefusedFormat("a Keras model", _is_keras, "only Keras itself reads its files", _KERAS),
+    RefusedFormat(
+        "an HDF5 file", _starts_with(b"\x89HDF\r\n\x1a\n"), "Keras's old format, and weights, are not read", _KERAS
     ),
-    Importer(
-        "an HDF5 file",
-        lambda content: content.head.startswith(b"\x89HDF\r\n\x1a\n"),
-        "the old format of Keras, and weights alone, are not read",
-        _KERAS,
-    ),
-    Importer(
+    RefusedFormat(
         "a safetensors file",
         _is_safetensors,
         _ARRAYS,
         "load the arrays into their model, and give that to plunit.torch.to_network or plunit.pieces.from_keras",
     ),
-    Importer(
+    RefusedFormat(
         "an archive of NumPy arrays",
-        lambda content: bool(content.members) and all(name.endswith(".npy") for name in content.members),
+        _is_npz,
         _ARRAYS,
         "build the network with plunit.pieces.network and save it with plunit.pieces.save_json",
     ),
-    Importer(
+    RefusedFormat(
         "a curve in CSV",
-        lambda content: content.text().startswith("low,high,patterns,"),
+        _starts_with(b"low,high,patterns,"),
         "it holds a curve, not a network",
         "save the network itself, or its curve, as .json",
     ),
 )
-"""The formats that are known and not read: why, and what to do instead."""
+"""The formats that are known and not read."""
 
 
 def _import_error(user: str, error: ImportError) -> ImportError:
