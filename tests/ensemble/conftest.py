@@ -4,7 +4,7 @@ import pytest
 from plunit.ensemble import ENGINES
 from plunit.ensemble.training_data import points
 from plunit.ensemble.training_state import Steps, initial_state
-from plunit.lab.scratch import one_thread
+from plunit.torch.threads import one_thread
 
 
 @pytest.fixture(scope="package", autouse=True)
