@@ -92,7 +92,7 @@ def test_without_a_command_the_list_of_them_is_shown():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["run", "nope"], "unknown experiment 'nope'; there are sine, parametric"),
+        (["run", "nope"], "unknown experiment 'nope'; there are capacity, capacity-curve, sine"),
         (["run", "sine", "--activations", "plu,swish"], "unknown activation 'swish'"),
         (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; there are native, numpy"),
         (["reproduce", "--seeds", "0"], "seeds must be a whole number (1 to 100000), got 0"),
@@ -103,8 +103,6 @@ def test_without_a_command_the_list_of_them_is_shown():
         (["report", "/no/such/folder"], "/no/such/folder holds no results"),
         (["clean", "/no/such/folder"], "/no/such/folder holds no results"),
         (["clean", "old"], "old holds results of plunit 0.0.1, this is"),
-        (["run", "density", "--set", "data=nonsense"], "data must be of moons, gaussians, "),
-        (["run", "density", "--set", "data=moons,wine"], "features must be 13 for wine, got 2"),
         (["run", "sine", "--out", "old"], "old holds results of plunit 0.0.1, this is"),
         (["report", "pipe"], "pipe/run.json was not written by plunit; choose another folder"),
         (["run"], "Missing argument 'name'; see plunit run --help"),
