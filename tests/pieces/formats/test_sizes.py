@@ -126,7 +126,7 @@ def in_many_places(path):
     """One layer without numbers many times, in containers that stand twice in each other."""
     torch = pytest.importorskip("torch")
     model = torch.nn.Sequential(torch.nn.ReLU())
-    for _ in range(40):
+    for _ in range(14):
         model = torch.nn.Sequential(model, model)
     torch.save(model, path)
 
