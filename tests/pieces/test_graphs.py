@@ -77,6 +77,16 @@ def test_layers_are_exactly_the_graph(seed, kind):
     assert forward(rational(network(layering.layers)), X) == exact(output, X, {})
 
 
+@pytest.mark.parametrize(("other", "layers"), [(0.1, 1), (0.2, 3)])
+def test_a_sum_that_is_rounded_stays_apart(other, layers):
+    x = Tensor(3)
+    parts = [Tensor(1, (x,), Product(np.full((1, 3), number))) for number in (0.1, other)]
+    total = Tensor(1, tuple(parts), Total((1.0, 1.0)))
+    found = make_layers(total, Room()).layers
+    assert len(found) == layers
+    assert forward(rational(network(found)), X) == exact(total, X, {})
+
+
 def test_a_factor_is_joined_with_a_matrix_and_rounding_is_said():
     rng = np.random.default_rng(0)
     x = Tensor(3)

@@ -76,3 +76,10 @@ def test_random_layers_with_equal_and_opposite_rows_keep_their_function(seed):
 def test_layers_of_zeros_keep_a_unit():
     layers = [(np.zeros((3, 2)), np.ones(3)), activation.identity().spread(3), (np.ones((1, 3)), np.zeros(1))]
     assert network(slim(layers))(POINTS).tolist() == [[3.0]] * len(POINTS)
+
+
+@pytest.mark.parametrize(("other", "identities"), [(0.5, 1), (0.3, 0)])
+def test_opposite_units_stay_where_their_sum_is_rounded(other, identities):
+    layers = [(np.array([[1.0], [-1.0]]), np.zeros(2)), activation.relu().spread(2), (np.array([[0.25, other]]), [0.0])]
+    (_, f, _) = slim(layers)
+    assert (f.slopes == 1).all(axis=1).sum() == identities

@@ -57,3 +57,9 @@ def test_a_tap_that_no_window_has_takes_no_round():
     rounds, last = pair_maxima(np.array([[-1, 3, -1, -1, -1, -1], [2, -1, -1, 0, -1, -1]]))
     assert [len(pairs) for pairs in rounds] == [2]
     assert len(last) == 2
+
+
+def test_a_number_is_not_compared_with_itself():
+    rounds, last = pair_maxima(np.array([[3, 3], [3, 1]]))
+    assert [pairs.tolist() for pairs in rounds] == [[[3, -1], [3, 1]]]
+    assert last.tolist() == [0, 1]

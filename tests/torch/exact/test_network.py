@@ -10,7 +10,9 @@ from rational_networks import forward, rational
 from torch import nn
 
 from plunit.pieces import Layer, Network, polygons
+from plunit.pieces.graphs import Room
 from plunit.torch import PLU, Residual, to_network
+from plunit.torch.exact.network import convert
 
 ACTIVATIONS = {
     "PLU": lambda: PLU(),
@@ -72,6 +74,15 @@ def test_layers_in_a_row_are_the_exact_function_of_their_weights():
         apart = [Network((Layer(*(part.astype(np.float64) for part in layer)),)) for layer in layers]
         assert forward(rational(net), x) == forward([*rational(apart[0]), *rational(apart[1])], x)
         assert len(net.layers) == (1 if kind == np.float16 else 2)
+
+
+@pytest.mark.parametrize(
+    ("layer", "rounded"),
+    [(nn.BatchNorm1d(3), True), (nn.AvgPool1d(3), True), (nn.AvgPool1d(2), False), (nn.Conv1d(3, 2, 1), False)],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else str(value),
+)
+def test_rounded_factors_are_said(layer, rounded):
+    assert convert(nn.Sequential(layer.eval()), (3, 3), Room()).rounded == rounded
 
 
 def test_a_module_may_stand_in_several_places():
