@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from plunit.lab.claims import CHECKED, CLAIMS, HOLDS, Claim, Judged, Ruling, answers, tally
+from plunit.lab.claims import CLAIMS, REFUTED, Claim, Judged, Ruling, answers, tally
 from plunit.lab.intervals import Estimate
 from plunit.lab.summary import number
 
@@ -80,11 +80,11 @@ def written(page: str, text: str, blocks: dict[str, Callable[[str], str]]) -> st
 
 
 def verdicts(page: str) -> str:
-    """Return the table of the paper's statements: all of them, or on README.md those that do not simply hold."""
+    """Return the table of the paper's statements: all of them, or on README.md those that are refuted."""
     found = answers(read_claims(STORED))
     whole = page != "README.md"
-    shown = [one for one in found if whole or one.verdict not in (HOLDS, CHECKED)]
-    some = "" if whole else " Those that do not simply hold:"
+    shown = [one for one in found if whole or one.verdict == REFUTED]
+    some = "" if whole else " Those that are refuted:"
     measured = sum(not one.theorem for one in found)
     return f"Of {measured} statements that can be measured, {tally(found)}.{some}\n\n{_table(shown)}"
 
