@@ -33,11 +33,22 @@ def main() -> None:
     try:
         _run()
     finally:
+        _drop_unwritten()
         # Ctrl-C from here on ends the process at once: what Python runs at exit would answer with a traceback
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            with contextlib.suppress(OSError):
-                sys.stdout.flush()
             signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+
+
+def _drop_unwritten() -> None:
+    """Flush the output; unwritable output goes to the null device, so that the flush at exit keeps the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with contextlib.suppress(OSError, ValueError):
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream.fileno())
+                os.close(null)
 
 
 def _repair_streams() -> None:
@@ -80,6 +91,7 @@ def _command(name: str) -> None:
     try:
         _check_folder()
         code = application(name)(standalone_mode=False, prog_name="plunit")
+        sys.stdout.flush()  # here a full disk is one line
         if code == 130:  # what typer makes of Ctrl-C
             raise Stopped
         if code:
