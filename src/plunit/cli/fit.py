@@ -56,7 +56,8 @@ def fit_(
         float | None,
         typer.Option(
             help="Largest error allowed. One input: use the fewest pieces that stay within it. A function of two to "
-            "four variables: find the smallest network that is proved to stay within it."
+            "four variables: find a small network that is proved to stay within it; n x n units with n up to 32, "
+            "then n x m with m < n, and one layer of fewer weights are tried."
         ),
     ] = None,
     hidden: Annotated[
@@ -76,6 +77,14 @@ def fit_(
         str, typer.Option(help=f"Activation of the hidden layers: {', '.join(ACTIVATIONS)}.")
     ] = "plu",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random starts and splits.")] = 0,
+    minimax: Annotated[
+        bool,
+        typer.Option(
+            "--minimax/--no-minimax",
+            help="Lower the largest error, which is proved, or the mean square error, which is faster (functions of "
+            "up to four variables).",
+        ),
+    ] = True,
     quick: Annotated[
         bool, typer.Option("--quick", help="Take a first look with 32 starts and 2 splits, unless given.")
     ] = False,
@@ -124,6 +133,7 @@ def fit_(
         activation,
         seed,
         bits,
+        minimax,
     )
     console.print(f"training {settings.starts} starts; Ctrl-C keeps the best so far", style="dim")
     try:

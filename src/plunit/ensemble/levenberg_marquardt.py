@@ -63,6 +63,8 @@ class Finish:
         steps: how many steps each has taken [S]; a member that stalls ends early.
         damping: of the next step of each [S].
         waited: how many steps in a row have not lowered the loss [S].
+        unit: for a power above 2, the largest error of each at the start [S].
+        power: of the errors.
     """
 
     theta: Array
@@ -70,10 +72,15 @@ class Finish:
     steps: Array
     damping: Array
     waited: Array
+    unit: Array
+    power: int = 2
 
     def copy(self) -> Finish:
         """Return one with arrays of its own."""
-        return Finish(*(np.array(part, order="C") for part in vars(self).values()))
+        parts: dict[str, Any] = {
+            name: np.array(part, order="C") for name, part in vars(self).items() if name != "power"
+        }
+        return replace(self, **parts)
 
 
 def finish_members(
@@ -85,6 +92,7 @@ def finish_members(
     alpha: Any = 0.1,
     c: Any = 1.0,
     damping: float = 0.1,
+    power: int = 2,
     engine: str | None = None,
     progress: Progress = lambda done, best: None,
     interrupted: Callable[[], object] | None = None,
@@ -100,6 +108,8 @@ def finish_members(
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
         c: the half-width of its inner piece; likewise.
         damping: of the first step. Less is bolder: 0.001 suits members that are trained, 0.1 those that are not.
+        power: the mean of |error|^power is lowered, errors in units of the largest one at the start; 2 is the mean
+            square error. The larger it is, the more the largest errors count.
         engine: "native" (compiled) or "numpy"; by default native where possible.
         progress: called now and then with the part of the steps that is done and the least loss; if it returns true,
             the steps end there.
@@ -116,6 +126,7 @@ def finish_members(
     True
     """
     as_count("steps", steps)
+    as_count("power", power, 2, 1024)
     as_positive("damping", damping, 0.1)
     if not isinstance(data, (Rows, tuple, list)):
         raise ValueError(
@@ -130,7 +141,7 @@ def finish_members(
     advance = _native if choose_engine(engine) == "native" else _numpy
     members = state.members
     zero, first = np.zeros(members, np.int64), np.full(members, float(damping))
-    now = earlier or Finish(state.theta, np.full(members, np.inf), zero, first, zero)
+    now = earlier or Finish(state.theta, np.full(members, np.inf), zero, first, zero, np.ones(members), power)
     taken, pace = 0, Pace()
     try:
         while True:
@@ -184,6 +195,8 @@ def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
         weight=None if given.weight is None else np.array(given.weight.ravel(), order="C"),
         alpha=np.array(state.alpha.T, order="C"),
         c=np.array(state.c.T, order="C"),
+        power=now.power,
+        unit=now.unit,
         steps=steps,
         patience=PATIENCE,
         tolerance=TOLERANCE,
@@ -219,16 +232,21 @@ def _numpy(state: State, given: StepData, now: Finish, steps: int) -> None:
 
 def _advance_member(state: State, given: StepData, now: Finish, i: int, steps: int) -> None:
     if not now.steps[i]:
-        now.loss[i] = _loss(state, given, now.theta[:, [i]])
+        if now.power > 2:
+            blocks = _blocks(state, given, now.theta[:, [i]])
+            most = max(float(np.abs(numpy_steps.outputs(own, x) - y).max()) for own, x, y, _ in blocks)
+            now.unit[i] = most if most > 0 else 1.0
+        now.loss[i] = _loss(state, given, now.theta[:, [i]], now.power, now.unit[i])
     normal = None
     for _ in range(steps):
         if not np.isfinite(now.loss[i]) or now.damping[i] > HARDEST:
             now.waited[i] = PATIENCE
         if now.waited[i] >= PATIENCE:
             return
-        normal = _normal(state, given, now.theta[:, [i]]) if normal is None else normal
+        if normal is None:
+            normal = _normal(state, given, now.theta[:, [i]], now.power, now.unit[i])
         trial = now.theta[:, [i]] - _step(normal, now.damping[i])[:, None]
-        found, before = _loss(state, given, trial), now.loss[i]
+        found, before = _loss(state, given, trial, now.power, now.unit[i]), now.loss[i]
         now.waited[i] = 0 if found < before * (1 - TOLERANCE) else now.waited[i] + 1
         if found < before:
             now.theta[:, [i]], now.loss[i], normal = trial, found, None
@@ -250,19 +268,27 @@ def _blocks(state: State, given: StepData, theta: Array) -> Iterator[tuple[State
         yield own, x[..., rows], y[..., rows], root[rows]
 
 
-def _loss(state: State, given: StepData, theta: Array) -> float:
-    blocks = _blocks(state, given, theta)
-    return sum(float((((numpy_steps.outputs(own, x) - y) * root) ** 2).sum()) for own, x, y, root in blocks)
+def _loss(state: State, given: StepData, theta: Array, power: int, unit: float) -> float:
+    total = 0.0
+    for own, x, y, root in _blocks(state, given, theta):
+        away = numpy_steps.outputs(own, x) - y
+        total += float(((away * root) ** 2 if power == 2 else root**2 * np.abs(away / unit) ** power).sum())
+    return total
 
 
-def _normal(state: State, given: StepData, theta: Array) -> Array:
-    """Return [J r]^T [J r] of a member, [parameters + 1, parameters + 1]."""
+def _normal(state: State, given: StepData, theta: Array, power: int, unit: float) -> Array:
+    """Return [J r]^T [J r] of a member, [parameters + 1, parameters + 1], rows times the root of |r|^(power - 2).
+
+    The second derivative of |r|^power has the factor power - 1, by which this r is divided.
+    """
     size = state.network.parameters + 1
     total = np.zeros((size, size))
     for own, x, y, root in _blocks(state, given, theta):
         outputs, slopes = numpy_steps.jacobian(own, x)
-        for unit, one in enumerate(slopes[:, :, 0]):
-            both = np.concatenate([one, (outputs - y)[0, [unit]]]) * root
+        for at, one in enumerate(slopes[:, :, 0]):
+            away = (outputs - y)[0, [at]]
+            factor = root if power == 2 else root * np.abs(away / unit) ** (power / 2 - 1)
+            both = np.concatenate([one, away / (power - 1)]) * factor
             total += both @ both.T
     return total
 

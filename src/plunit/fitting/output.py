@@ -111,6 +111,8 @@ def _attempts(found: FitResult) -> list[str]:
     if not found.missed:
         return [f"proved to be within {found.asked:g}{bounds_of_all}"]
     remedy = "a smaller range" if found.reduced else "more starts, a larger network or a smaller range"
+    if found.needed < math.inf:
+        remedy += f"; about {math.ceil(found.needed)} x {math.ceil(found.needed)} units would probably do"
     return [
         f"NOT proved to be within {found.asked:g}{bounds_of_all}",
         f"the best is kept; allow a larger error, or take {remedy}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,16 +14,21 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from plunit.base.errors import UserError
-from plunit.ensemble.arrays import Array
-from plunit.ensemble.halving import MOST_FINISH
-from plunit.ensemble.levenberg_marquardt import affordable_steps
-from plunit.ensemble.mlp import MLP, PIECEWISE
+from plunit.ensemble.arrays import Array, Scale
+from plunit.ensemble.minimax import Formula
+from plunit.ensemble.mlp import MLP, PIECEWISE, exact, in_units
+from plunit.expressions import MOST_VARIABLES, SupError
+from plunit.expressions.distance import begin_search
 from plunit.fitting.problems import Problem, root_mean_square
-from plunit.pieces import Curve, FixedNetwork
+from plunit.fitting.smallest import SizeSearch
+from plunit.pieces import Curve, FixedNetwork, Network
 from plunit.sklearn import PLURegressor
 
 if TYPE_CHECKING:
-    from plunit.expressions import Expression, SupError
+    from plunit.expressions import Expression
+
+FRESH_POINTS = 20_000
+"""Number of random points of the root mean square error against a function."""
 
 RANDOM_POINTS = 100_000
 """Number of random points that estimate the largest error where it is not proved."""
@@ -37,13 +42,10 @@ SLIGHT = 1e-9
 PROOF = 30.0
 """Seconds that the bound of a network's error against a function may take."""
 
-_SHAPES = ((8, 8), (16, 16), (24, 24), (32, 32))
-LONGER, KEPT = 24_000, 8
-"""For an error that is asked for, with several inputs: the shapes that are tried, Adam's steps of each, and how many of
-the best networks compete for the least largest error."""
+STEPS, QUICK = 6000, 4
+"""Adam's steps for a function. Quick fits of shapes have half of them, and a fourth of the starts."""
 
-FINISH = 3e12
-"""The operations of their second-order finish: at most about 45 s of one core for each shape."""
+_ROUNDS = 40  # of cutting boxes, until the place of the largest error is known well enough
 
 Watch = Callable[[str, float, float], bool]
 """Called with what is done, the part of it that is done and the least loss; it returns whether to stop."""
@@ -63,6 +65,7 @@ class FitSettings:
         activation: of the networks.
         seed: of starts and splits.
         bits: of the weights in fixed point, 8 or 16; None leaves the network in floating point.
+        minimax: lower the largest error against a function, where it can be proved, instead of the mean square error.
     """
 
     hidden: tuple[int, ...] = ()
@@ -74,6 +77,7 @@ class FitSettings:
     activation: str = "plu"
     seed: int = 0
     bits: int | None = None
+    minimax: bool = True
 
 
 class Fixed(NamedTuple):
@@ -107,14 +111,16 @@ class FitResult:
 
     Attributes:
         model: the fitted estimator.
-        rmse: root mean square error on all rows.
+        rmse: root mean square error on all rows; for a function, on random points that training did not see.
         tests: root mean square errors on test rows, one for each split; empty for a function.
         seen: the largest error on test rows, NaN without any.
         largest: the largest error against the function, with its bound for up to four inputs; None for a table.
         fixed: the network in fixed point, if asked for.
         asked: the error that was asked for, if any.
         tried: for an error that is asked for, the hidden layers that were tried to the end, or with success, and the
-            proved error of each.
+            smallest proved error of each.
+        needed: where none is within that error, the number n of n x n units that probably are: the errors of the
+            networks that were tried, extrapolated; infinite if they do not fall, NaN if that is not known.
         curve: the curve of the network, for one input.
         reduced: the curve with fewer pieces, for one input.
         missing: why there is no such curve, if it could not be found and was not asked for.
@@ -129,6 +135,7 @@ class FitResult:
     fixed: Fixed | None = None
     asked: float | None = None
     tried: tuple[tuple[tuple[int, ...], float], ...] = ()
+    needed: float = math.nan
     curve: Curve | None = None
     reduced: Reduced | None = None
     missing: str = ""
@@ -173,6 +180,32 @@ class Watched(PLURegressor):
     """An estimator that reports to, and is stopped by, a `_Stop`; it notes Ctrl-C there instead of warning of it."""
 
     watch: _Stop
+    problem: Problem | None = None
+
+    def _formula(self, network: MLP, scales: Sequence[Scale]) -> Formula | None:
+        """Return the function of the problem, of scaled inputs and outputs."""
+        if self.problem is None or self.problem.expression is None:
+            return None
+        (x, y), f, sides = scales, self.problem.expression, self.problem.box
+
+        def values(points: Array) -> Array:
+            with np.errstate(all="ignore"):
+                return y(f(*np.clip(points * x.spread + x.mean, *sides.T).T)[:, None])
+
+        def worst(theta: Array) -> Array:
+            exact = self._exact(in_units(network, theta, x, y), network)
+            try:
+                search = begin_search(f, exact, sides)
+                rounds = iter(range(_ROUNDS))
+                search.refine(None, lambda done, what: next(rounds, None) is None)
+            except ValueError:  # numbers beyond 1e300
+                return np.empty((0, len(sides)))
+            return x(search.x[None])
+
+        return Formula(values, x(sides.T).T, worst)
+
+    def _exact(self, theta: Array, network: MLP) -> Network:
+        return exact(network, theta, self.alpha, self.c).member(0)
 
     def _progress(self, starts: int) -> Callable[[float, float], object]:
         return self.watch
@@ -184,6 +217,7 @@ class Watched(PLURegressor):
 def fit_problem(problem: Problem, settings: FitSettings, progress: Watch = lambda what, done, best: False) -> FitResult:
     """Fit the problem; when `progress` returns true, or at Ctrl-C, return what has been found so far."""
     stop = _Stop(progress)
+    problem = _with_edges(problem) if can_minimax(problem, settings) else problem
     if settings.error is not None and len(problem.inputs) > 1:
         return _within(problem, settings, settings.error, stop)
     model = _train(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
@@ -213,36 +247,50 @@ def _judge(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _
             fixed = Fixed(numbers, float(error_bound(numbers)[0]))
         except ValueError as error:
             raise UserError(str(error)) from None
-    rmse = root_mean_square(model.predict(problem.x) - problem.y)
+    x, y = (problem.x, problem.y) if problem.expression is None else _fresh_points(problem)
+    rmse = root_mean_square(model.predict(x) - y)
     return FitResult(model, rmse, largest=largest, fixed=fixed, stopped=stop.asked)
 
 
 def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) -> FitResult:
-    """Return the first of ever larger networks that is proved to be within the error, or the best that was found."""
-    best, tried, problem = None, [], _with_edges(problem)
-    for shape in [settings.hidden] if settings.hidden else _SHAPES:
-        # larger networks have fewer starts: each shape takes about the same time
-        starts = max(1, min(settings.starts, settings.starts * _SHAPES[1][0] ** 2 // max(shape) ** 2))
-        one = replace(settings, hidden=shape, starts=starts, best=KEPT if settings.best == 1 else settings.best)
-        what = f"{' x '.join(map(str, shape))} units, {starts} starts"
-        model = _train(problem, one, np.arange(len(problem.y)), stop, what, LONGER, _finish(problem, shape))
-        if settings.best == 1:
-            _take_closest(problem, model)
-        found = _judge(problem, settings, model, stop)
-        if found.proved <= error or not stop.asked:  # a shape that was stopped could do better
-            tried.append((shape, found.proved))
-        if best is None or found.proved < best.proved:
-            best = found
-        if found.proved <= error or stop.asked:
-            break
-    assert best is not None
-    return replace(best, asked=error, tried=tuple(tried), stopped=stop.asked)
+    """Return the smallest network that is proved to be within the error, or the best that was found."""
+    found: list[FitResult] = []
+
+    def attempt(hidden: tuple[int, ...], thorough: bool) -> float:
+        if stop.asked:
+            return math.nan
+        starts = settings.starts * min(1.0, (16 / max(hidden)) ** 2)  # larger networks take longer
+        starts = max(1, round(starts if thorough else starts / QUICK))
+        what = f"{' x '.join(map(str, hidden))} units, {starts} starts"
+        steps = STEPS if thorough else STEPS // 2
+        one = replace(settings, hidden=hidden, starts=starts)
+        model = _train(problem, one, np.arange(len(problem.y)), stop, what, steps)
+        result = _judge(problem, one, model, stop)
+        found.append(result)
+        cut_short = result.stopped and result.proved > error  # it could have done better
+        return math.nan if cut_short else result.proved
+
+    search = SizeSearch(attempt, len(problem.inputs), error)
+    if settings.hidden:
+        proved = attempt(settings.hidden, thorough=True)
+        search.known |= {} if math.isnan(proved) else {settings.hidden: proved}
+    else:
+        search.run()
+    within = [one for one in found if one.proved <= error]
+    best = min(within, key=lambda one: one.model.theta_.shape[0]) if within else min(found, key=lambda one: one.proved)
+    tried = tuple(sorted(search.known.items(), key=lambda pair: search.weights(pair[0])))
+    needed = math.nan if within else search.needed
+    return replace(best, asked=error, tried=tried, needed=needed, stopped=stop.asked)
 
 
-def _finish(problem: Problem, shape: tuple[int, ...]) -> int | str:
-    """Return how many steps of the finish are worth their time; "auto" where there are too few."""
-    steps = affordable_steps(MLP((len(problem.inputs), *shape, 1)), len(problem.y), KEPT, FINISH)
-    return min(steps, MOST_FINISH) if steps >= 20 else "auto"
+def _fresh_points(problem: Problem) -> tuple[Array, Array]:
+    """Return random points of the box, which training did not see, and the function there."""
+    assert problem.expression is not None
+    low, high = problem.box.T
+    x = np.random.default_rng(2).uniform(low, high, (FRESH_POINTS, len(low)))
+    y = problem.expression(*x.T)
+    there = np.isfinite(y)
+    return x[there], y[there]
 
 
 def _with_edges(problem: Problem) -> Problem:
@@ -260,29 +308,13 @@ def _with_edges(problem: Problem) -> Problem:
     return problem._replace(x=x, y=problem.expression(*x.T))
 
 
-def _take_closest(problem: Problem, model: PLURegressor) -> None:
-    """Leave that member of the model whose largest error on the points is least, with its own losses."""
-    members, worst = model.theta_, []
-    for i in range(members.shape[1]):
-        model.theta_ = members[:, i : i + 1]
-        worst.append(float(np.abs(model.predict(problem.x) - problem.y).max()))
-    best = int(np.argmin(worst))
-    model.theta_ = members[:, best : best + 1]
-    starts = model.candidates_
-    place = int(np.flatnonzero(starts["chosen"])[best])  # members are in the order of the candidates
-    starts["chosen"] = np.arange(len(starts["chosen"])) == place
-    model.best_loss_, model.n_iter_ = float(starts["validation_loss"][place]), int(starts["n_iter"][place])
-    del model.loss_curve_, model.validation_scores_  # those of another member
-
-
 def _train(
     problem: Problem,
     settings: FitSettings,
     rows: Array,
     stop: _Stop,
     what: str,
-    steps: int = 6000,
-    finish: int | str = "auto",
+    steps: int = STEPS,
 ) -> Any:
     """Return an estimator fitted to some rows: for text and missing values, a Pipeline that encodes them first."""
     model: Any = Watched(
@@ -293,16 +325,22 @@ def _train(
         max_iter=steps if problem.expression else None,
         weight_decay=0.0 if problem.expression else "auto",  # a function has no noise
         random_state=settings.seed,
-        finish=finish,
+        minimax=can_minimax(problem, settings),
     )
     watched, stop.what = model, what
-    watched.watch = stop
+    watched.watch, watched.problem = stop, problem
     if problem.table is None:
         model.fit(problem.x[rows], problem.y[rows])
     else:  # encoded by what only these rows show
         model = make_pipeline(clone(problem.encoder), model).fit(problem.table.x[rows], problem.y[rows])
-    del watched.watch
+    del watched.watch, watched.problem
     return model
+
+
+def can_minimax(problem: Problem, settings: FitSettings) -> bool:
+    """Whether the largest error is lowered: where it is asked for and can be proved."""
+    known = problem.expression is not None and len(problem.inputs) <= MOST_VARIABLES
+    return settings.minimax and known and settings.activation in PIECEWISE
 
 
 def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> tuple[tuple[float, ...], float]:
@@ -329,9 +367,6 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> tuple[tuple[
 
 def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) -> SupError:
     """Return the largest error of the network, with a bound where there can be one."""
-    from plunit.expressions import MOST_VARIABLES, SupError
-    from plunit.expressions.distance import begin_search
-
     why = f"it needs a piecewise-linear network and at most {MOST_VARIABLES} variables"
     if model.activation in PIECEWISE and len(problem.inputs) <= MOST_VARIABLES:
         try:

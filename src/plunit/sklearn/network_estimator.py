@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from plunit.base.progress import Progress, ProgressLine, interruption
+from plunit.base.progress import Progress, ProgressLine, TwoParts, interruption
 from plunit.base.ranges import as_count
-from plunit.ensemble import ACTIVATIONS, MLP
+from plunit.ensemble import ACTIVATIONS, MLP, Rows
 from plunit.ensemble.arrays import Array, Scale
-from plunit.ensemble.halving import Candidate, places, search_networks
+from plunit.ensemble.halving import Candidate, estimate_work, finish_operations, places, search_networks
+from plunit.ensemble.levenberg_marquardt import square_losses
+from plunit.ensemble.minimax import MEMBERS, Formula, lower_largest_errors
 from plunit.ensemble.mlp import in_units
 from plunit.sklearn.base import (
     FRACTION,
@@ -47,6 +50,11 @@ FEW, WIDE = ((16, 16), 128), ((32, 32), 64)
 
 DECAYS = (0.0, 0.1, 0.3, 1.0)
 """The weight decays that the starts take in turn for "auto"."""
+
+MINIMAX_TIME, MOST_OPERATIONS = 6.0, 1e12
+"""How much longer a minimax fit may take than the finish does, and its most multiplications: about three minutes."""
+
+_ADAM_SHARE = 0.1  # the part of the time of a minimax fit that Adam takes, about
 
 FARTHEST = 1e18
 """The largest number after scaling: in float32 the squares of larger ones overflow."""
@@ -123,27 +131,74 @@ class PLUEstimator(AtomicFit, FittedModel):
         rows, validation = make_rows(*scaled, weight, size, dealt.tolist(), self._batch(), looks)
         decays = np.resize(DECAYS if self._auto_decay() else float(self.weight_decay), starts)
         pressed: list[None] = []
+        keep, minimax = max(best, min(2 * best, starts // 4)), getattr(self, "minimax", False)
+        parts = TwoParts(self._progress(len(networks) * starts), _ADAM_SHARE if minimax else 1.0)
         found = search_networks(
             networks,
             rows,
             validation,
             starts=starts,
             steps=steps,
-            keep=max(best, min(2 * best, starts // 4)),
-            finish=getattr(self, "finish", 0),
+            keep=keep,
+            finish=0 if minimax else getattr(self, "finish", 0),
             finishers=max(2, best),
             seed=seed,
             alpha=self.alpha,
             c=self.c,
-            progress=self._progress(len(networks) * starts),
+            progress=parts.first,
             interrupted=lambda: pressed.append(None),
             loss=loss,
             lr=self.learning_rate_init,
             decay=decays,
         )
-        self._keep(found, _best_shape(found, best), decays, scales, box(x, scales[0]))
+        chosen = _best_shape(found, max(best, MEMBERS) if minimax else best)
+        if minimax and not (parts.asked or pressed):
+            adam = estimate_work([network.parameters for network in networks for _ in range(starts)], steps, keep)
+            with threadpool_limits(1):  # the bits of BLAS may depend on the number of its threads
+                chosen = self._lower_errors(chosen, scaled, scales, best, adam, parts.second, pressed)
+            numbers = {(one.network, one.start) for one in chosen}
+            found = [*chosen, *(one for one in found if (one.network, one.start) not in numbers)]
+            parts.progress(1.0, chosen[0].loss)
+        else:
+            chosen = _best_shape(found, best)
+        self._keep(found, chosen, decays, scales, box(x, scales[0]))
         kept = f"the mean of the best {self.theta_.shape[1]} so far"
         return interruption(max(one.steps for one in found), steps, kept) if pressed else ""
+
+    def _lower_errors(
+        self,
+        members: list[Candidate],
+        scaled: tuple[Array, Array],
+        scales: Sequence[Scale],
+        best: int,
+        work: float,
+        progress: Progress,
+        pressed: list[None],
+    ) -> list[Candidate]:
+        """Return the best of some members after steps that lower their largest errors on all rows."""
+        network, (x, y) = members[0].network, scaled
+        lowered = lower_largest_errors(
+            network,
+            np.stack([one.theta for one in members], axis=1),
+            x,
+            y,
+            operations=min(MINIMAX_TIME * finish_operations(work, min(self._batch(), len(x))), MOST_OPERATIONS),
+            best=best,
+            formula=self._formula(network, scales),
+            alpha=self.alpha,
+            c=self.c,
+            progress=progress,
+            interrupted=lambda: pressed.append(None),
+        )
+        losses = square_losses(network, lowered.theta, Rows(x, y), alpha=self.alpha, c=self.c).tolist()
+        return [
+            replace(members[number], theta=theta, loss=loss)
+            for number, theta, loss in zip(lowered.number.tolist(), lowered.theta.T, losses, strict=True)
+        ]
+
+    def _formula(self, network: MLP, scales: Sequence[Scale]) -> Formula | None:
+        """Return the function behind the targets, of scaled inputs and outputs, where it is known."""
+        return None
 
     def _own_validation(self, x: Any, y: Any, targets: Callable[[Array], Array]) -> tuple[Array, Array] | None:
         """Return the rows for validation that the user gives, with `targets` of y, or None."""

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from plunit.base.ranges import as_count
 from plunit.ensemble.arrays import Array, Scale
+from plunit.sklearn.base import check_flag
 from plunit.sklearn.fitted import member_mean
 from plunit.sklearn.network_estimator import PLUEstimator
 
@@ -53,6 +54,9 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
             takes their result if its validation loss is lower. "auto" takes up to 100, which take about 1.9 times as
             long as Adam's, where there is no noise: the validation loss is below 2 % of the variance of y, and the
             first 8 steps lower it by 2 %. 0 takes none.
+        minimax: lower the largest error on the rows instead of the mean square error (`plunit.ensemble.minimax`): for
+            data without noise. All rows count, those held for validation too, which choose the starts only; sample
+            weights do not. `finish` is not used. It takes several times as long.
 
     Attributes:
         network_: the function as a `plunit.pieces` network in the units of the data, for the piecewise-linear ones.
@@ -63,6 +67,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
             was chosen.
         best_loss_: the mean over the folds of the validation loss of the chosen members, in units of the variance of
             y, after the finish. The members were chosen by it, so it is lower than the loss to expect on new rows.
+            With `minimax`, the mean square error on all rows.
         loss_curve_: the training loss of the best member, every 16 steps.
         validation_scores_: 1 - the validation loss of the best member at each look, before the finish.
         n_iter_: Adam's steps of the best member; those of the finish do not count.
@@ -76,9 +81,11 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
 
     _: KW_ONLY
     finish: Any = "auto"
+    minimax: bool = False
 
     def _check(self) -> None:
         super()._check()
+        check_flag("minimax", self.minimax)
         if not (isinstance(self.finish, str) and self.finish == "auto"):
             as_count('finish, if not "auto",', self.finish)
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "activations.h"
@@ -26,6 +27,8 @@
   FIELD(const double*, weight)   \
   FIELD(const double*, alpha)    \
   FIELD(const double*, c)        \
+  FIELD(int64_t, power)          \
+  FIELD(double*, unit)           \
   FIELD(int64_t, steps)          \
   FIELD(int64_t, patience)       \
   FIELD(double, tolerance)       \
@@ -47,6 +50,7 @@ constexpr int64_t ROWS = 64;                // of a block
 constexpr int64_t PANEL = 2 * WIDE;         // parameters side by side
 constexpr int TALL = WIDE == 8 ? 8 : 4;     // rows of a tile of J^T J, which is kept in registers
 constexpr int PIVOTS = 8;                   // rows of the factor that are taken off the rest at once
+constexpr double NEGLIGIBLE = 1e-8;        // rows with less than this fraction of the largest weight are left out
 
 template <class Function>
 static void activate(const double* z, int64_t count, double alpha, double c, double* h, double* d) {
@@ -83,6 +87,9 @@ class Member {
   const int64_t parameters, columns, stride;  // the last column of J is the residual; H is [stride, stride]
   const Activate activation;
   std::vector<double> room, alpha, c, trial, step;
+  std::vector<double> errors;         // the largest one of each row
+  std::vector<int64_t> every, large;  // rows: all, and those that count in J^T J
+  double unit = 1.0;                  // of the errors whose powers are summed
   std::vector<Layer> layers;
   double *input, *root, *target, *panels, *gram, *factor;
   const double *x, *y, *weight;
@@ -92,7 +99,8 @@ class Member {
   Member(const Squares& task, Activate function)
       : k(task), parameters(task.parameters), columns(task.parameters + 1),
         stride((columns + PANEL - 1) / PANEL * PANEL), activation(function), alpha(task.depth), c(task.depth),
-        trial(task.parameters), step(task.parameters) {
+        trial(task.parameters), step(task.parameters), every(task.rows) {
+    std::iota(every.begin(), every.end(), 0);
     int64_t units = 0, place = 0;
     for (int64_t l = 1; l <= k.depth; ++l) units += k.widths[l];
     const int64_t out = k.widths[k.depth];
@@ -124,6 +132,11 @@ class Member {
     weight = k.weight ? k.weight + member * k.apart : nullptr;
     shape(member, theta);
     known = false;
+    if (!taken && k.power > 2) {
+      const double most = largest(theta);
+      k.unit[member] = most > 0 ? most : 1.0;
+    }
+    unit = k.unit[member];
     if (!taken) loss = value(theta);
     for (int64_t i = 0; i < k.steps && waited < k.patience; ++i, ++taken) {
       if (!std::isfinite(loss) || damping > k.hardest) {
@@ -163,15 +176,15 @@ class Member {
 
   double limited(double raw) const { return std::max(-k.limit, std::min(k.limit, raw)); }
 
-  // Fetch a block of rows; those that fill it up count 0. `root` is the square root of what a row counts in the loss.
-  void fetch(int64_t first) {
-    const int64_t in = k.widths[0], out = k.widths[k.depth];
-    const double unit = 1.0 / (static_cast<double>(k.rows) * static_cast<double>(out));
+  // Fetch a block of some rows; those that fill it up count 0. `root` is the square root of what a row counts in the loss.
+  void fetch(const std::vector<int64_t>& some, int64_t first) {
+    const int64_t in = k.widths[0], out = k.widths[k.depth], count = static_cast<int64_t>(some.size());
+    const double share = 1.0 / (static_cast<double>(k.rows) * static_cast<double>(out));
     for (int64_t r = 0; r < ROWS; ++r) {
-      const int64_t row = std::min(first + r, k.rows - 1);
+      const int64_t row = some[std::min(first + r, count - 1)];
       for (int64_t i = 0; i < in; ++i) input[i * ROWS + r] = x[row * in + i];
       for (int64_t o = 0; o < out; ++o) target[o * ROWS + r] = y[row * out + o];
-      root[r] = first + r < k.rows ? std::sqrt((weight ? weight[row] : 1.0) * unit) : 0.0;
+      root[r] = first + r < count ? std::sqrt((weight ? weight[row] : 1.0) * share) : 0.0;
     }
   }
 
@@ -194,15 +207,26 @@ class Member {
     }
   }
 
+  // the error of output o in row r of a block
+  double error(int64_t o, int64_t r) const { return layers.back().z[o * ROWS + r] - target[o * ROWS + r]; }
+
+  // |error / unit|^exponent, by squaring: the same bits everywhere
+  double raised(double error, int64_t exponent) const {
+    double product = 1.0, square = std::fabs(error) / unit;
+    for (; exponent; exponent /= 2, square *= square)
+      if (exponent % 2) product *= square;
+    return product;
+  }
+
   double value(const double* theta) {
     double lanes[ROWS] = {};
     for (int64_t first = 0; first < k.rows; first += ROWS) {
-      fetch(first);
+      fetch(every, first);
       forward(theta);
       for (int64_t o = 0; o < layers.back().outputs; ++o)
         for (int64_t r = 0; r < ROWS; ++r) {
-          const double away = (layers.back().z[o * ROWS + r] - target[o * ROWS + r]) * root[r];
-          lanes[r] += away * away;
+          const double away = error(o, r) * root[r];
+          lanes[r] += k.power > 2 ? root[r] * root[r] * raised(error(o, r), k.power) : away * away;
         }
     }
     double sum = 0;
@@ -210,11 +234,38 @@ class Member {
     return sum;
   }
 
+  // Write the largest error of each row, over the outputs, and return the largest of all.
+  double largest(const double* theta) {
+    double most = 0;
+    errors.resize(k.rows);
+    for (int64_t first = 0; first < k.rows; first += ROWS) {
+      fetch(every, first);
+      forward(theta);
+      for (int64_t r = 0; r < std::min(ROWS, k.rows - first); ++r) {
+        double& own = errors[first + r] = 0;
+        for (int64_t o = 0; o < layers.back().outputs; ++o) own = std::max(own, std::fabs(error(o, r)));
+        most = std::max(most, own);
+      }
+    }
+    return most;
+  }
+
+  // The rows whose errors are not too small to count next to the largest one.
+  const std::vector<int64_t>& counting(const double* theta) {
+    if (k.power == 2) return every;
+    const double least = largest(theta) * std::pow(NEGLIGIBLE, 1.0 / static_cast<double>(k.power - 2));
+    large.clear();
+    for (int64_t row = 0; row < k.rows; ++row)
+      if (errors[row] >= least) large.push_back(row);
+    return large;
+  }
+
   // Set gram, above its diagonal, to [J residual]^T [J residual].
   void normal(const double* theta) {
+    const std::vector<int64_t>& some = counting(theta);
     std::fill(gram, gram + stride * stride, 0.0);
-    for (int64_t first = 0; first < k.rows; first += ROWS) {
-      fetch(first);
+    for (int64_t first = 0; first < static_cast<int64_t>(some.size()); first += ROWS) {
+      fetch(some, first);
       forward(theta);
       for (int64_t o = 0; o < layers.back().outputs; ++o) {
         jacobian(theta, o);
@@ -232,11 +283,13 @@ class Member {
   // Write the slopes of output o in all parameters, and the residual, of the rows of a block.
   void jacobian(const double* theta, int64_t o) {
     const Layer& last = layers.back();
-    double* residual = column(parameters);
-    for (int64_t r = 0; r < ROWS; ++r)
-      residual[r * PANEL] = (last.z[o * ROWS + r] - target[o * ROWS + r]) * root[r];
+    double *residual = column(parameters), share[ROWS];
+    for (int64_t r = 0; r < ROWS; ++r) {
+      share[r] = k.power > 2 ? root[r] * std::sqrt(raised(error(o, r), k.power - 2)) : root[r];
+      residual[r * PANEL] = error(o, r) * share[r] / static_cast<double>(k.power - 1);
+    }
     for (int64_t u = 0; u < last.outputs; ++u)
-      for (int64_t r = 0; r < ROWS; ++r) last.delta[u * ROWS + r] = u == o ? root[r] : 0.0;
+      for (int64_t r = 0; r < ROWS; ++r) last.delta[u * ROWS + r] = u == o ? share[r] : 0.0;
     for (int64_t l = k.depth - 1; l >= 0; --l) {
       const Layer& layer = layers[l];
       weights(layer, l ? layers[l - 1].h : input);
