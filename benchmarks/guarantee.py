@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.timing import Bar, has_one_core, show
 from plunit.expressions import parse, sup_error
 from plunit.fitting.problems import of_expression
+from plunit.fitting.solving import FitSettings, fit_problem
 from plunit.sklearn import PLURegressor
 
 FRANKE = (
@@ -73,6 +74,25 @@ def table(formulas: list[tuple[str, float]], steps: int = 12_000) -> list[tuple[
     return rows
 
 
+def minimax(formulas: list[tuple[str, float]]) -> tuple[float, float]:
+    """Print a row for each formula, 8 x 8 units; return geometric means of minimax / mean square: error, and seconds."""
+    print(f"\n{'formula':40} {'squares':>9} {'minimax':>9} {'ratio':>7} {'time':>7}")
+    errors, times = [], []
+    for text, end in formulas:
+        problem = of_expression(text, 0.0 if text == FRANKE else -end, end)
+        bounds, seconds = [], []
+        for choice in (False, True):
+            start = time.process_time()
+            found = fit_problem(problem, FitSettings(hidden=(8, 8), minimax=choice))
+            seconds.append(time.process_time() - start)
+            bounds.append(found.proved)
+        errors.append(bounds[1] / bounds[0])
+        times.append(seconds[1] / seconds[0])
+        name = "Franke's function" if text == FRANKE else text
+        print(f"{name:40} {bounds[0]:9.4g} {bounds[1]:9.4g} {errors[-1]:7.3f} {times[-1]:7.2f}", flush=True)
+    return statistics.geometric_mean(errors), statistics.geometric_mean(times)
+
+
 def header() -> float:
     """Print and return the seconds of a header in fixed point with a proved error, in a new process."""
     words = [sys.executable, "-c", "from plunit.cli import main; main()", "fit", "sqrt(x**2 + y**2) * sin(3*x)"]
@@ -95,6 +115,9 @@ def main() -> None:
     rows = table(PLANE)
     print("\nthree and four inputs, the same hidden layers")
     table(SPACE)
+    closer, longer = minimax([*PLANE, *SPACE])
+    show("proved error, minimax / mean square, geometric mean", closer, Bar(0.65))
+    show("time, minimax / mean square, geometric mean", longer, Bar(6))
     ratios, seconds = zip(*rows, strict=True)
     show("bound / largest error on 10^6 points, median of 10", statistics.median(ratios), Bar(1.1))
     show("the least of them", min(ratios), Bar(1.0, at_least=True))
