@@ -223,10 +223,21 @@ def _check_opening(word: _Word, depth: int) -> None:
         raise ExpressionError(word.column, f"more than {_DEPTH} parentheses are open; use fewer")
     name = word.text[:-1].strip()
     if name and name not in NAMES:
-        close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)
-        others = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(NAMES)}"
-        remedy = _REMEDIES.get(f"{name}(", others)
-        raise ExpressionError(word.column, f"there is no function {quote(name)}; {remedy}")
+        raise ExpressionError(word.column, f"there is no function {quote(name)}; {_REMEDIES.get(f'{name}(') or _guess(name)}")
+
+
+def _guess(name: str) -> str:
+    """Return a question for up to three similar functions, those that begin the name first, or the list of all.
+
+    >>> _guess("cosinus"), _guess("floo")
+    ('did you mean cos, arcsin or sin?', 'did you mean floor?')
+    """
+    begun = [one for one in NAMES if name.startswith(one) or (len(name) > 1 and one.startswith(name))]
+    close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)
+    near = list(dict.fromkeys([*sorted(begun, key=len, reverse=True), *close]))[:3]
+    if not near:
+        return f"the functions are {', '.join(NAMES)}"
+    return f"did you mean {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}?"
 
 
 def _read_behind_value(word: _Word, opened: list[_Word]) -> bool:

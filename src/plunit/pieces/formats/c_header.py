@@ -240,7 +240,7 @@ def _state(bound: Floats) -> str:
 def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = None) -> str:
     """Return the text of a header that defines `void name(real x, real *y)`; dead kinks are left out."""
     merged = curve.merged()
-    parts = {"knots": merged.knots[:-1], "values": merged.values[:-1], "slopes": merged.slopes}
+    parts = _curve_parts(merged)
     tables = {part: round_to(array, dtype) for part, array in parts.items()}
     check_knots(parts["knots"], tables["knots"].dtype)
     pieces, outputs, domain = len(merged.slopes), merged.values.shape[1], f"[{merged.low}, {merged.high}]"
@@ -257,6 +257,10 @@ def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = Non
     ]
     program = _CURVE.format(name=name, real=dtype, pieces=pieces, outputs=outputs, last=outputs - 1)
     return c_text.header(name, about, {part: (dtype, array) for part, array in tables.items()}, program)
+
+
+def _curve_parts(merged: Curve) -> dict[str, Floats]:
+    return {"knots": merged.knots[:-1], "values": merged.values[:-1], "slopes": merged.slopes}
 
 
 def _curve_bound(curve: Curve, tables: dict[str, NDArray[Any]]) -> float:
@@ -278,6 +282,22 @@ def _curve_bound(curve: Curve, tables: dict[str, NDArray[Any]]) -> float:
         gap = np.abs((start - exact) + rise) + 3 * EPS * (terms + size)
         found.append(gap + 1.01 * float(info.eps) / 2 * (terms + 3 * np.abs(rise)))
     return float(np.max(found) + info.tiny)
+
+
+_SIZES = {"double": 8, "float": 4, "int64_t": 8, "int32_t": 4, "uint32_t": 4, "int16_t": 2, "int8_t": 1}
+_SIZES |= {"unsigned char": 1, "unsigned short": 2}
+
+
+def table_bytes(function: Curve | Network | FixedNetwork, dtype: str = "double") -> int:
+    """Return the bytes of the tables that a program needs; in fixed point, of that which takes integers."""
+    if isinstance(function, Curve):
+        tables = _curve_parts(function.merged())
+        return _SIZES[dtype] * sum(array.size for array in tables.values())
+    if isinstance(function, FixedNetwork):
+        layers, ends = _fixed_layers(function, "f"), 2 * _SIZES["int16_t"] * function.net.inputs
+    else:
+        layers, ends = _network_layers(function, dtype), 0
+    return ends + sum(_SIZES[kind] * array.size for kind, array in c_text.layer_tables(layers).values())
 
 
 def fixed_header(fixed: FixedNetwork, name: str, fitted: float | None = None) -> str:
