@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import tempfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +18,9 @@ import numpy as np
 from benchmarks.pieces import random_network
 from benchmarks.small_processor import PROCESSORS, compiled, header, instructions, parts
 from plunit.fitting import lookup_table
-from plunit.pieces import quantize
+from plunit.fitting.problems import of_expression
+from plunit.fitting.solving import FitSettings, fit_problem
+from plunit.pieces import Curve, quantize, save_c
 from plunit.pieces.formats.c_header import table_bytes
 
 _TYPES = {"int16": ("uint16_t", "int32_t"), "float": ("float", "float"), "double": ("double", "double")}
@@ -68,9 +72,13 @@ def table_program(kind: str, values: np.ndarray, low: np.ndarray, high: np.ndarr
     is_integer = kind == "int16"
     scale = (np.array(values.shape) - 1) / (high - low)
     suffix = "f" if kind == "float" else ""
-    ends = "" if is_integer else "".join(
-        f"static const {given} m_{name}[{len(low)}] = {{{', '.join(f'{float(v)!r}{suffix}' for v in numbers)}}};\n"
-        for name, numbers in (("low", low), ("scale", scale))
+    ends = (
+        ""
+        if is_integer
+        else "".join(
+            f"static const {given} m_{name}[{len(low)}] = {{{', '.join(f'{float(v)!r}{suffix}' for v in numbers)}}};\n"
+            for name, numbers in (("low", low), ("scale", scale))
+        )
     )
     gap = "(corner[c | 1 << i] - corner[c])"
     return _PROGRAM.format(
@@ -134,6 +142,18 @@ def measure_networks() -> dict[str, list[int]]:
     return found
 
 
+def measure_curve() -> int:
+    """Return the bytes of the program of a curve in double without its tables."""
+    x = np.linspace(-3, 3, 12)
+    curve = Curve(x, np.sin(x)[:, None], (np.diff(np.sin(x)) / np.diff(x))[:, None])
+    with tempfile.TemporaryDirectory() as folder:
+        save_c(curve, Path(folder) / "c.h", "c")
+        call = '#include "c.h"\nstatic inline void m(const double *x, double *y) { c(*x, y); }\n'
+        (Path(folder) / "m.h").write_text(call)
+        elf = compiled("double", PROCESSORS["Cortex-M0, no floating point"], Path(folder))
+    return parts(elf)[2] - table_bytes(curve)
+
+
 def code() -> None:
     """Print the measured bytes of code beside those that are stored."""
     print("Cortex-M0, -Os: bytes of code, measured and stored")
@@ -141,12 +161,41 @@ def code() -> None:
         for axes in range(1, 5):
             size, steps = measure_code(kind, axes)
             print(f"table {axes} {kind:7} {size:6,} {lookup_table.CODE[kind][axes - 1]:6,} {steps:8,.0f} instructions")
+    print(f"curve {measure_curve():,} {lookup_table.CURVE_CODE:,}")
     for kind, sizes in measure_networks().items():
         print(f"network {kind:7} {sizes} median {statistics.median(sizes):.0f} {lookup_table.NETWORK_CODE[kind]:6,}")
 
 
+def compare(formulas: Sequence[tuple[str, float]], hidden: tuple[int, ...] = (16, 16), starts: int = 64) -> None:
+    """Print a row for each formula with the end of its variables, and medians for each number of inputs.
+
+    The network in int16 is that of `plunit fit --bits 16`, and the table has int16 values and the error that is proved
+    of the network. Bytes are those of tables and code.
+    """
+    print(f"{'formula':40} {'proved':>9} {'network':>8} {'nodes':>16} {'table':>9} {'network / table':>16}")
+    ratios: dict[int, list[float]] = {}
+    for text, end in formulas:
+        problem = of_expression(text, 0.0 if len(text) > 80 else -end, end)
+        found = fit_problem(problem, FitSettings(hidden=hidden, starts=starts, bits=16))
+        assert problem.expression is not None
+        assert found.fixed is not None
+        table = lookup_table.find_table(problem.expression, problem.box, found.proved, "int16")
+        own = table_bytes(found.fixed.network) + lookup_table.network_code(found.fixed.network)
+        other = math.inf if table is None else table.size + table.code
+        nodes = "too many" if table is None else " x ".join(map(str, table.nodes))
+        ratios.setdefault(len(problem.inputs), []).append(own / other)
+        print(f"{text[:40]:40} {found.proved:9.4g} {own:8,} {nodes:>16} {other:9,.0f} {own / other:16.3f}", flush=True)
+    for inputs, values in ratios.items():
+        print(f"{inputs} inputs: median of {len(values)} {statistics.median(values):.3f}")
+
+
 def main() -> None:
-    """Print the sizes of code where a cross-compiler is installed."""
+    """Compare networks with tables, and print the sizes of code where a cross-compiler is installed."""
+    from benchmarks.guarantee import PLANE, SPACE
+
+    for hidden in ((8, 8), (16, 16)):
+        print(f"\nhidden layers {hidden}")
+        compare([*PLANE, *SPACE], hidden)
     if missing := [name for name in ("ziglang", "unicorn") if find_spec(name) is None]:
         print(f"bytes of code: not measured; pip install {' '.join(missing)}")
     else:

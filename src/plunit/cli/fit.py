@@ -108,9 +108,7 @@ def fit_(
     """
     console, widths = Console(stderr=True), _widths(hidden)
     match_name("activation", activation, ACTIVATIONS)
-    problem = _problem(
-        source, target, inputs, exclude, drop_missing, low, high, _ranges(ranges or ()), splits, console
-    )
+    problem = _problem(source, target, inputs, exclude, drop_missing, low, high, _ranges(ranges or ()), splits, console)
     few = len(problem.inputs) == 1 and (pieces is not None or error is not None)
     _check(problem, pieces, error, activation, bits, save or (), few)
     # a wrong name or option is reported at once: these take half a second to import

@@ -189,9 +189,7 @@ def _say_comments(path: Path, table: CsvTable | ParquetTable, say: Say) -> None:
         )
 
 
-def _choose(
-    names: Sequence[str], target: str, inputs: Sequence[str], exclude: Sequence[str] = ()
-) -> list[int]:
+def _choose(names: Sequence[str], target: str, inputs: Sequence[str], exclude: Sequence[str] = ()) -> list[int]:
     """Return the columns of the inputs, by default all others but those to exclude, and last that of the target."""
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         places = [number for number, name in enumerate(names, 1) if name == repeated[0]]

@@ -223,7 +223,9 @@ def _check_opening(word: _Word, depth: int) -> None:
         raise ExpressionError(word.column, f"more than {_DEPTH} parentheses are open; use fewer")
     name = word.text[:-1].strip()
     if name and name not in NAMES:
-        raise ExpressionError(word.column, f"there is no function {quote(name)}; {_REMEDIES.get(f'{name}(') or _guess(name)}")
+        raise ExpressionError(
+            word.column, f"there is no function {quote(name)}; {_REMEDIES.get(f'{name}(') or _guess(name)}"
+        )
 
 
 def _guess(name: str) -> str:

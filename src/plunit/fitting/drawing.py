@@ -48,7 +48,7 @@ def panels(problem: Problem, found: FitResult) -> list[Panel]:
     """Return what to draw: the function, the network and its error for a formula, unseen rows for a table."""
     count = len(problem.inputs)
     if count == 1:
-        drawn = [partial(_curve, problem, found), partial(_errors, problem, found)]
+        drawn: list[Panel] = [partial(_curve, problem, found), partial(_errors, problem, found)]
     elif problem.expression is not None:
         drawn = _maps(problem, found)
     elif count == 2:
@@ -120,20 +120,21 @@ def _maps(problem: Problem, found: FitResult) -> list[Panel]:
     assert problem.expression is not None
     box, worst = problem.box, found.largest.x if found.largest else ()
     place = np.array(worst) if worst else box.mean(axis=1)
-    sides = [np.linspace(*box[at], _GRID) for at in (0, 1)]
+    sides = [np.linspace(low, high, _GRID) for low, high in box[:2].tolist()]
     x = np.repeat(place[None], _GRID**2, axis=0)
     x[:, 0], x[:, 1] = (part.ravel() for part in np.meshgrid(*sides))
     wanted = problem.expression(*x.T).reshape(_GRID, _GRID)
     given = found.model.predict(x).reshape(_GRID, _GRID)
-    ends = {"vmin": float(np.nanmin(wanted)), "vmax": float(np.nanmax(wanted)), "cmap": "cividis"}
+    ends: dict[str, Any] = {"vmin": float(np.nanmin(wanted)), "vmax": float(np.nanmax(wanted)), "cmap": "viridis"}
     most = float(np.nanmax(np.abs(given - wanted))) or 1.0
     others = ", ".join(f"{name} = {number:.3g}" for name, number in zip(problem.inputs[2:], place[2:], strict=True))
     at = f" at {others}" if others else ""
+    around = {"vmin": -most, "vmax": most, "cmap": "PuOr"}
     show = partial(_map, problem)
     return [
         partial(show, wanted, f"function{at}", ends, ()),
         partial(show, given, f"network{at}", ends, ()),
-        partial(show, given - wanted, "error; x: the largest", {"vmin": -most, "vmax": most, "cmap": "PuOr"}, worst[:2]),
+        partial(show, given - wanted, "error (x: the largest)", around, worst[:2]),
     ]
 
 
@@ -150,9 +151,9 @@ def _map(problem: Problem, values: Array, title: str, look: dict[str, Any], plac
 
 def _surface(problem: Problem, found: FitResult, axes: Any) -> None:
     """Draw the network of a table over its two inputs, with the places of the rows."""
-    first, second = np.meshgrid(*(np.linspace(*side, _GRID) for side in problem.box))
+    first, second = np.meshgrid(*(np.linspace(low, high, _GRID) for low, high in problem.box.tolist()))
     values = found.model.predict(np.stack([first.ravel(), second.ravel()], axis=1)).reshape(_GRID, _GRID)
-    _map(problem, values, f"network: {_plain(problem.target)}; dots: rows", {"cmap": "cividis"}, (), axes)
+    _map(problem, values, f"network: {_plain(problem.target)}; dots: rows", {"cmap": "viridis"}, (), axes)
     axes.plot(*problem.x[_some(len(problem.y))].T, ".", color="white", markersize=2, alpha=0.5)
 
 

@@ -43,7 +43,7 @@ measures them again.
 NETWORK_CODE = {"int16": 306, "int8": 306, "float": 1300, "double": 2228}
 """Bytes of the program of a network with two hidden layers: the largest of four shapes from 2-8-8-1 to 5-16-16-1."""
 
-CURVE_CODE = 2100
+CURVE_CODE = 2092
 """Bytes of the program of a curve in double."""
 
 WIDE_CODE = 72
@@ -90,7 +90,9 @@ class LookupTable:
 
 
 def find_table(f: Expression, box: Array, error: float, kind: str) -> LookupTable | None:
-    """Return the smallest table found whose largest error is at most `error`, or None without one: it would have too many nodes.
+    """Return the smallest table found whose largest error is at most `error`, or None.
+
+    None means that a table would have too many nodes, or that its values are rounded by more than the error.
 
     Args:
         f: the function.
@@ -230,14 +232,17 @@ def describe_table(f: Expression, box: Array, error: float, function: Curve | Ne
     if found is None:
         return f"{name}: none with up to {MOST_NODES:,} nodes has an error of at most {error:.4g}"
     own, tables = "curve" if isinstance(function, Curve) else "network", table_bytes(function)
-    code = CURVE_CODE
-    if isinstance(function, Network):
-        code = NETWORK_CODE["double"]
-    elif isinstance(function, FixedNetwork):
-        code = NETWORK_CODE[f"int{function.bits}"] + WIDE_CODE * any(layer.wide for layer in function.layers)
+    code = CURVE_CODE if isinstance(function, Curve) else network_code(function)
     smaller = "the table" if found.size + found.code <= tables + code else f"the {own}"
     return (
         f"{name}: {' x '.join(map(str, found.nodes))} nodes for the same error (measured at {found.points:,} points), "
-        f"{found.size:,} bytes and {found.code:,} of code; this {own}: {tables:,} bytes of tables and {code:,} of code. "
-        f"{smaller.capitalize()} is smaller"
+        f"{found.size:,} bytes and {found.code:,} of code; this {own}: {tables:,} bytes of tables and {code:,} of "
+        f"code. {smaller.capitalize()} is smaller"
     )
+
+
+def network_code(function: Network | FixedNetwork) -> int:
+    """Return the bytes of the program of a network in fixed point or in double."""
+    if isinstance(function, Network):
+        return NETWORK_CODE["double"]
+    return NETWORK_CODE[f"int{function.bits}"] + WIDE_CODE * any(layer.wide for layer in function.layers)

@@ -99,7 +99,8 @@ def _compare_with_table(problem: Problem, settings: FitSettings, found: FitResul
     if f is None or len(problem.inputs) > MOST_INPUTS or settings.activation not in PIECEWISE:
         return []
     few = found.reduced if settings.pieces is not None or settings.error is not None else None
-    error, function = found.proved, found.fixed.network if found.fixed else found.model.network_
+    function: Any = found.fixed.network if found.fixed else found.model.network_
+    error = found.proved
     if few is not None:
         error, function = math.inf if few.bound is None else few.bound, few.curve
     try:
@@ -362,7 +363,7 @@ def _pictures(problem: Problem, found: FitResult) -> list[str]:
     import matplotlib
 
     parts = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-    style = {"svg.fonttype": "none", "axes.facecolor": "none", "figure.facecolor": "none"}
+    style: Any = {"svg.fonttype": "none", "axes.facecolor": "none", "figure.facecolor": "none"}
     with matplotlib.rc_context(style | dict.fromkeys(parts, _INK)):
         texts = [_bytes(figure, "svg", 150).decode() for figure in draw_panels(problem, found)]
     return [text[text.index("<svg") :].replace(_INK, "currentColor") for text in texts]
