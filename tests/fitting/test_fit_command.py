@@ -364,7 +364,7 @@ REFUSED = {
     "missing values of a function": (["x", "--drop-missing"], "--drop-missing and --splits are for tables"),
     "inputs": (["{one}", "--target", "y", "--inputs", " , "], "--inputs must name columns"),
     "ending": (["x", "--save", "model.xyz"], "model.xyz must end in one of .h"),
-    "folder": (["x", "--save", "none/model.h"], "there is no folder none; make it first"),
+    "folder": (["x", "--save", "none/model.h"], "the folder none does not exist; create it first"),
     "csv of two": (["x*y", "--save", "f.csv"], "f.csv: the number of inputs is 2 (x, y), and .csv takes 1; .h"),
     "csv of gaps": (
         ["{mixed}", "--target", "price", "--inputs", "temp", "--save", "f.csv"],
@@ -382,7 +382,7 @@ REFUSED = {
     "the table": (["{one}", "--target", "y", "--save", "{one}"], "is named twice, or is the table itself"),
     "one name twice": (["x", "--save", "a.json", "--plot", "a.svg", "--save", "a.json"], "a.json is named twice"),
     "a folder": (["x", "--page", "."], ". is a folder; name a file"),
-    "page": (["x", "--page", "none/p.html"], "there is no folder none; make it first"),
+    "page": (["x", "--page", "none/p.html"], "the folder none does not exist; create it first"),
     "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low, --high and --range are for functions"),
     "starts": (["x", "--starts", "1000000000"], "(n_init is --starts)"),
     "infinity": (["inf"], "column 1: 'inf' is no finite number and cannot be a variable"),

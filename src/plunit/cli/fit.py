@@ -215,7 +215,7 @@ def _check(
         (pieces is not None and error is not None, "give --pieces or --error, not both"),
         (
             problem.encoder is not None,
-            "--pieces and --error are for one column of numbers; text and missing values make inputs of their own: "
+            "--pieces and --error are for one column of numbers; text and missing values make more inputs: "
             f"{listed}. Choose another column with --inputs, or add --drop-missing",
         ),
         (

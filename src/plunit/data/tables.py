@@ -62,7 +62,7 @@ def read_table(
     r"""Read the target and the inputs (all other columns by default) of a CSV or Parquet file of numbers.
 
     A column is given by its name, or by its number counted from 1; -1 is the last column. A name goes before a number.
-    Constant inputs are left out with a line to `say`. What the user must put right is a UserError of one line.
+    Constant inputs are left out with a line to `say`. A fault of the file is a UserError of one line.
     `content` is a CSV file that is in memory: nothing is opened, and the path is its name in messages.
 
     >>> rows = "".join(f"{n},{n * n}\n" for n in range(10))
@@ -165,7 +165,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _say_header(path: Path, table: CsvTable, say: Say) -> None:
-    """Say what the first row was taken for, where it could be something else."""
+    """Say how the first row was read, if it could be read otherwise."""
     if not table.header:
         say(
             f"{escape(path)}: the first row is data, because it holds only numbers. "
@@ -175,7 +175,7 @@ def _say_header(path: Path, table: CsvTable, say: Say) -> None:
         text = next(name for name in table.names if not is_number(name, table.delimiter))
         say(
             f"{escape(path)}: the first row is the header, because {quote(text)} is not a number. "
-            f"It holds {quote(numbers[0])} too. If the row is data, add a header line above it."
+            f"It also has the number {quote(numbers[0])}. If the row is data, add a header line above it."
         )
 
 

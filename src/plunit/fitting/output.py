@@ -1,4 +1,4 @@
-"""What was found, as lines of text, model files and the page; what they need is checked before training."""
+"""The result as lines of text, model files and a page; what they need is checked before training."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _INK = "#010203"  # stands for the colour of the page's text
 
 
 def summarize(problem: Problem, settings: FitSettings, found: FitResult) -> list[str]:
-    """Return lines that say what was found."""
+    """Return the result as lines of text."""
     is_table, averaged = problem.expression is None, found.model.theta_.shape[1]
     columns = problem.inputs if problem.table is None else tuple(map(escape, problem.table.inputs))
     names = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
@@ -147,7 +147,7 @@ def _attempts(found: FitResult) -> list[str]:
     remedy = "a smaller range" if found.reduced else "more starts, a larger network or a smaller range"
     return [
         f"NOT proved to be within {found.asked:g}{bounds_of_all}",
-        f"the best is kept; allow a larger error, or take {remedy}",
+        f"the best is kept; allow a larger error, or use {remedy}",
     ]
 
 
@@ -216,7 +216,7 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
     taken = {resolve(source)} if problem.expression is None else set[Path]()
     for path in filter(None, [files.page, files.plot, *files.models]):
         if not path.parent.is_dir():
-            raise UserError(f"{escape(path)}: there is no folder {escape(path.parent)}; make it first")
+            raise UserError(f"{escape(path)}: the folder {escape(path.parent)} does not exist; create it first")
         if path.is_dir():
             raise UserError(f"{escape(path)} is a folder; name a file")
         if resolve(path) in taken:
@@ -264,7 +264,7 @@ def write_files(
     if files.page is not None:
         save_whole(files.page, text)
         yield f"saved {escape(files.page)}"
-    else:  # where fit.html is taken, the first free name of fit-2.html, fit-3.html, ...
+    else:  # if fit.html exists, the first free name of fit-2.html, fit-3.html, ...
         names = (Path(f"fit-{number}.html" if number > 1 else "fit.html") for number in itertools.count(1))
         yield f"saved {escape(save_first_free(names, text))}"
 
@@ -276,7 +276,7 @@ def save_first_free(paths: Iterable[Path], content: str) -> Path:
             path.open("x").close()
             save_whole(path, content)
             return path
-    raise FileExistsError(errno.EEXIST, "all names are taken")
+    raise FileExistsError(errno.EEXIST, "all names are in use")
 
 
 def _save_model(path: Path, problem: Problem, found: FitResult, *, few: bool) -> str:
@@ -288,7 +288,7 @@ def _save_model(path: Path, problem: Problem, found: FitResult, *, few: bool) ->
     names = problem.inputs if curve is None or problem.expression is None else ()
     about = _about_network(problem, found) if curve is None else _about_curve(problem, curve)
     bound = found.proved if curve is None else math.inf if curve.bound is None else curve.bound
-    known_to_be = f"the bound is {up(bound)}" if bound < math.inf else "there is no bound"
+    known_to_be = f"the bound is {up(bound)}" if bound < math.inf else "no bound is known"
     missed = [f"Asked for: within {found.asked:g}. NOT proved; {known_to_be}."] if found.missed else []
     labels: dict[str, Any] = {"names": names, "about": "\n".join([about, *missed, *problem.notes])}
     function: Any = found.model.network_ if curve is None else curve.curve

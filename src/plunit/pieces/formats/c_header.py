@@ -27,7 +27,7 @@ POINTS = 16
 
 _ROUNDED = "(this program with its rounded tables, rounding to nearest, with or without fused multiply-add, against the"
 _FITTED = "This does not bound the distance to a formula or data that were fitted."
-"""Every bound on rounding errors is followed by this, because a reader may take it for the error of the fit."""
+"""Every bound on rounding errors is followed by this, because a reader may mistake it for the error of the fit."""
 
 _IS_NEAR = """ {{
             const {real} {name}_gap = {name}_result[{name}_j] - {name}_test_y[{name}_point][{name}_j];
@@ -253,7 +253,7 @@ def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = Non
         f"{_ROUNDED} curve",
         "that it was written from).",
         *_against(np.array([bound]), fitted),
-        "Beyond the ends the first and the last piece go on.",
+        "Beyond the ends the first and the last piece continue.",
     ]
     program = _CURVE.format(name=name, real=dtype, pieces=pieces, outputs=outputs, last=outputs - 1)
     return c_text.header(name, about, {part: (dtype, array) for part, array in tables.items()}, program)
