@@ -110,7 +110,7 @@ def measure_code(kind: str, axes: int) -> tuple[int, float]:
         elf = compiled(kind, PROCESSORS["Cortex-M0, no floating point"], Path(folder), _TYPES[kind])
     wanted = y.astype(np.int32) if kind == "int16" else y.astype(kind_of(kind))
     steps = instructions(elf, x, wanted[:, None], atol=axes + 1 if kind == "int16" else 1e-5)
-    return parts(elf)[2] - values.size * lookup_table.BYTES[kind], steps
+    return parts(elf)[2] - values.size * lookup_table.VALUE_BYTES[kind], steps
 
 
 def kind_of(kind: str) -> type:

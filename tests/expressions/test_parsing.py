@@ -98,7 +98,7 @@ def test_wrong_types(said):
 
 
 REFUSED = {
-    **{f"x + {name}": (5, f"'{name}' is no finite number") for name in ("inf", "nan", "Infinity", "NaN", "INF")},
+    **{f"x + {name}": (5, f"'{name}' is not finite") for name in ("inf", "nan", "Infinity", "NaN", "INF")},
     "x 2": (3, r"write \* to multiply"),
     "2x^2 3": (6, r"write \* to multiply"),
     "2x(x < 1)": (4, r"write where\(a < b, 1, 0\)"),
@@ -130,8 +130,8 @@ REFUSED = {
     "x % 2": (3, r"mod\(a, b\)"),
     "where(x = 2, 1, 0)": (9, "write =="),
     "x =": (3, "write =="),
-    "y = x^2": (3, r"write the right-hand side only: 'x\^2'$"),
-    " f (x, y)= x\n+ y": (10, r"right-hand side only: 'x\\n\+ y'$"),
+    "y = x^2": (3, r"write only the right-hand side: 'x\^2'$"),
+    " f (x, y)= x\n+ y": (10, r"only the right-hand side: 'x\\n\+ y'$"),
     "|x|": (1, r"for the absolute value write abs\(x\)"),
     "x | y": (3, r"for a or b where\(a, 1, where\(b, 1, 0\)\)$"),
     "1 + relu (x)": (5, r"there is no function 'relu'; write max\(x, 0\)$"),

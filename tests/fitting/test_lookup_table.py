@@ -8,7 +8,7 @@ import pytest
 from scipy.interpolate import RegularGridInterpolator
 
 from plunit.expressions import parse
-from plunit.fitting.lookup_table import BYTES, CODE, describe_table, find_table
+from plunit.fitting.lookup_table import CODE, VALUE_BYTES, describe_table, find_table
 from plunit.pieces import activation, network, quantize
 from plunit.pieces.formats.c_header import save_c, table_bytes
 
@@ -71,7 +71,7 @@ def test_the_line_counts_the_tables_that_a_header_has(tmp_path):
         assert table_bytes(function) == total
     line = describe_table(parse("x*y"), box, 0.1, quantize(net, box))
     assert "2 x 2 nodes for the same error" in line
-    assert f", {4 * BYTES['int16']} bytes and {CODE['int16'][1]} of code; this network: " in line
+    assert f", {4 * VALUE_BYTES['int16']} bytes and {CODE['int16'][1]} of code; this network: " in line
     assert line.endswith("The table is smaller")
 
 

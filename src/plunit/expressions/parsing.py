@@ -231,8 +231,8 @@ def _check_opening(word: _Word, depth: int) -> None:
 def _guess(name: str) -> str:
     """Return a question for up to three similar functions, those that begin the name first, or the list of all.
 
-    >>> _guess("cosinus"), _guess("floo")
-    ('did you mean cos, arcsin or sin?', 'did you mean floor?')
+    >>> _guess("cosinus")
+    'did you mean cos, arcsin or sin?'
     """
     begun = [one for one in NAMES if name.startswith(one) or (len(name) > 1 and one.startswith(name))]
     close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)

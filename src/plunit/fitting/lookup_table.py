@@ -26,7 +26,7 @@ MOST_INPUTS = 4
 MOST_NODES = 2**24
 """The search ends at tables with more nodes."""
 
-BYTES = {"int16": 2, "float": 4, "double": 8}
+VALUE_BYTES = {"int16": 2, "float": 4, "double": 8}
 """The size of a value."""
 
 CODE = {
@@ -49,7 +49,7 @@ CURVE_CODE = 2092
 WIDE_CODE = 72
 """Bytes that 64-bit sums add, where the sums of a layer in fixed point need them."""
 
-NAMES = ("linear", "bilinear", "trilinear", "linear")
+_INTERPOLATION = ("linear", "bilinear", "trilinear", "linear")
 
 _HALF, _SIXTH = (0.0, 0.5), (0.0, 0.19, 0.35, 0.5, 0.65, 0.81)
 """Places along each side of a cell at which errors are measured: in the search of large grids those where a parabola
@@ -81,7 +81,7 @@ class LookupTable:
     @property
     def size(self) -> int:
         """The bytes of the values."""
-        return math.prod(self.nodes) * BYTES[self.kind]
+        return math.prod(self.nodes) * VALUE_BYTES[self.kind]
 
     @property
     def code(self) -> int:
@@ -227,7 +227,7 @@ def describe_table(f: Expression, box: Array, error: float, function: Curve | Ne
     Functions in fixed point are compared with a table of int16 values, others with one of doubles.
     """
     kind = "int16" if isinstance(function, FixedNetwork) else "double"
-    name = f"lookup table with {NAMES[len(box) - 1]} interpolation of {kind} values"
+    name = f"lookup table with {_INTERPOLATION[len(box) - 1]} interpolation of {kind} values"
     found = find_table(f, box, error, kind)
     if found is None:
         return f"{name}: none with up to {MOST_NODES:,} nodes has an error of at most {error:.4g}"
