@@ -18,7 +18,7 @@ _GRID = 161  # points of a map along each axis
 _BLUE, _ORANGE, _GREY = "#0077bb", "#ee7733", "#8a8a8a"  # told apart by the colour-blind, on white and on black
 _WIDTH, _HEIGHT = 4.4, 3.4  # inches of a panel: its 10-point letters are 11 pixels high on a phone
 
-Painter = Callable[[Any], None]
+_Painter = Callable[[Any], None]
 """Draws on the axes of matplotlib that it is given."""
 
 
@@ -44,11 +44,11 @@ def draw_panels(problem: Problem, found: FitResult) -> list[Any]:
     return figures
 
 
-def panels(problem: Problem, found: FitResult) -> list[Painter]:
+def panels(problem: Problem, found: FitResult) -> list[_Painter]:
     """Return what to draw: the function, the network and its error for a formula, unseen rows for a table."""
     count = len(problem.inputs)
     if count == 1:
-        drawn: list[Painter] = [partial(_curve, problem, found), partial(_errors, problem, found)]
+        drawn: list[_Painter] = [partial(_curve, problem, found), partial(_errors, problem, found)]
     elif problem.expression is not None:
         drawn = _maps(problem, found)
     elif count == 2:
@@ -115,7 +115,7 @@ def _errors(problem: Problem, found: FitResult, axes: Any) -> None:
     axes.set_title("error" if known else "error on training rows", fontsize="medium")
 
 
-def _maps(problem: Problem, found: FitResult) -> list[Painter]:
+def _maps(problem: Problem, found: FitResult) -> list[_Painter]:
     """Return the function, the network and the error over the first two inputs, at the largest error of the others."""
     assert problem.expression is not None
     box, worst = problem.box, found.largest.x if found.largest else ()
