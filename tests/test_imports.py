@@ -131,16 +131,12 @@ CONTRACTS = {
 """Names that several files define on purpose: each gives its own answer to one question."""
 
 REPEATS = {
-    *("ACTIVATIONS", "Array", "CHECKED", "CHUNK", "CLOSE", "COLUMNS", "Column", "Data", "ENGINES"),
-    *("ENOUGH", "EXACT", "FAR", "FEW", "FEWEST", "FLAGS", "FLOOR", "Function", "Graph"),
-    *("INSIDE", "LARGEST", "LIMIT", "LINEAR", "LOOKS", "LOSSES", "Labels", "Linear", "MANY"),
-    *("PACKAGE", "PATIENCE", "POINTS", "PROBED", "Part", "ROUNDING", "ROUNDS", "ROWS", "Rows"),
-    *("SECONDS", "SHAPES", "SHARE", "STEPS", "Source", "State", "Step", "TOLERANCE", "affine"),
-    *("bend", "check_count", "check_memory", "check_network", "choose", "clean", "convert", "curve", "distance"),
-    *("evaluate", "fraction", "gradient", "identity", "join", "load", "mean_loss", "merge", "network"),
-    *("origin", "pack", "parse", "places", "points", "positive", "prepare", "read", "relu"),
-    *("roundings", "run", "save", "search", "shares", "side_by_side", "split", "start", "starts"),
-    *("sweep", "trace", "unpack", "widen"),
+    *("ACTIVATIONS", "Array", "CHECKED", "Column", "ENGINES", "EXACT", "FAR", "FEW", "FEWEST", "FLAGS"),
+    *("FLOOR", "Function", "INSIDE", "LARGEST", "LIMIT", "LOOKS", "LOSSES", "Labels", "Linear", "PACKAGE"),
+    *("PATIENCE", "POINTS", "PROBED", "Part", "Rows", "SECONDS", "SHAPES", "SHARE", "Source", "State", "Step"),
+    *("affine", "bend", "clean", "curve", "evaluate", "fraction", "gradient", "identity", "join", "load"),
+    *("mean_loss", "network", "origin", "parse", "points", "positive", "prepare", "read", "relu", "roundings"),
+    *("run", "save", "search", "shares", "start", "widen"),
 }
 """Names that still stand for several things. The list may become shorter, not longer."""
 

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from plunit.pieces.proofs.steepness import is_monotone as is_monotone
     from plunit.pieces.proofs.steepness import lipschitz as lipschitz
     from plunit.pieces.rewriting import difference as difference
-    from plunit.pieces.rewriting import rescaled as rescaled
+    from plunit.pieces.rewriting import rescale as rescale
     from plunit.pieces.rewriting import to_relu as to_relu
     from plunit.pieces.segments.least_squares import Segments as Segments
     from plunit.pieces.segments.least_squares import Trial as Trial

@@ -119,10 +119,10 @@ class Activation:
         """Return this activation for a part of its first axis; None adds an axis."""
         return Activation(self.knots[pick], self.slopes[pick], self.at_zero[pick])
 
-    def spread(self, units: int, members: int | None = None) -> Activation:
+    def broadcast(self, units: int, members: int | None = None) -> Activation:
         """Return this activation with leading shape [units], or [members, units]."""
         if members is None:
-            return self.spread(units, 1).part(0)
+            return self.broadcast(units, 1).part(0)
         shape = self.at_zero.shape + (1,) * (2 - self.at_zero.ndim)
         if len(shape) > 2 or shape[0] not in (1, units) or shape[1] not in (1, members):
             raise ValueError(f"an activation for {self.at_zero.shape} units does not fit ({units}, {members} members)")

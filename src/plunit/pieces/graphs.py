@@ -384,7 +384,7 @@ class _Joint:
 def _activation(held: Sequence[Tensor], level: int) -> Activation:
     """Return the functions of the units of a level, and the identity for what passes them."""
     functions = [each.activation if each.level == level else None for each in held]
-    return beside([(f or identity()).spread(each.size) for f, each in zip(functions, held, strict=True)])
+    return beside([(f or identity()).broadcast(each.size) for f, each in zip(functions, held, strict=True)])
 
 
 def _jumps(held: Sequence[Tensor], level: int) -> Floats:

@@ -22,12 +22,12 @@ _Stage = tuple[_Affine, Activation, _Affine]
 """(weight, bias), the activation, and (weight, bias) of the next layer."""
 
 
-def merge(net: Network) -> Network:
+def merge_units(net: Network) -> Network:
     """Return the same network with units that are equal in all their numbers as one, where their sum is exact.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0], [1.0], [2.0]], [0.0] * 3), activation.plu(), ([[1.0, -1.0, 3.0]], [0.0])])
-    >>> merge(net), merge(net).layers[-1].weight.tolist()
+    >>> merge_units(net), merge_units(net).layers[-1].weight.tolist()
     (Network(1 - 2 - 1), [[0.0, 3.0]])
     """
     layers = list(net.layers)
@@ -158,5 +158,5 @@ def _carry_less(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
         return layer, f, after
     rest = ~carries
     inner = np.concatenate([weight[rest], rows]), np.concatenate([bias[rest], shifts])
-    units = beside([f.part(rest), identity().spread(len(rows))])
+    units = beside([f.part(rest), identity().broadcast(len(rows))])
     return _drop_unused(inner, units, (np.concatenate([taken[:, rest], columns], axis=1), shift))

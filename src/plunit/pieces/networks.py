@@ -46,7 +46,7 @@ class Layer:
         if self.weight.ndim not in (2, 3) or self.bias.shape != self.weight.shape[:-1]:
             raise ValueError(f"weight must be [out, in] and bias [out], got {self.weight.shape} and {self.bias.shape}")
         if self.activation is not None and self.activation.at_zero.shape != self.bias.shape:
-            raise ValueError(f"the activation needs leading shape {self.bias.shape}; use .spread(units)")
+            raise ValueError(f"the activation needs leading shape {self.bias.shape}; use .broadcast(units)")
 
     @property
     def functions(self) -> Functions | None:
@@ -258,14 +258,14 @@ def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
     for i, part in enumerate(chain):
         units = bias.shape[1]
         if isinstance(part, Activation):
-            found.append(Layer(_fill(weight, bias), bias, part.spread(units, members)))
+            found.append(Layer(_fill(weight, bias), bias, part.broadcast(units, members)))
             weight, bias = None, np.zeros((members, units))
         elif part[0].shape[2] != units:
             raise ValueError(f"layer {i} takes {part[0].shape[2]} inputs, but {units} come before it")
         else:
             both = part if weight is None else exact_product(part, (weight, bias))
             if both is None:
-                found.append(Layer(_fill(weight, bias), bias, identity().spread(units, members)))
+                found.append(Layer(_fill(weight, bias), bias, identity().broadcast(units, members)))
             weight, bias = both or part
     return Ensemble((*found, Layer(_fill(weight, bias), bias)))
 

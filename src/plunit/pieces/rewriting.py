@@ -1,7 +1,7 @@
 """Networks from networks, with the same function or one made of it, as one network again.
 
-rescaled        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
-side_by_side    (f(x), g(x)), each of its own inputs
+rescale        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
+join_networks    (f(x), g(x)), each of its own inputs
 difference      f(x) - g(x)
 without_clip    f without a first layer that changes nothing on a box
 to_relu         f with ReLU as its only activation
@@ -23,11 +23,11 @@ from plunit.pieces.networks import Layer, Network, check_network
 _Affine = tuple[Floats, Floats]
 """weight [out, in] and bias [out]."""
 
-FAR = 1024.0
+_FAR = 1024.0
 """A sum that starts at a knot of this size loses three digits of a z near 1."""
 
 
-def rescaled(
+def rescale(
     net: Network, *, shift: Any = 0.0, scale: Any = 1.0, output_shift: Any = 0.0, output_scale: Any = 1.0
 ) -> Network:
     """Return the network x -> output_shift + output_scale f((x - shift) / scale), for raw inputs and raw outputs.
@@ -37,7 +37,7 @@ def rescaled(
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0]], [0.0]), activation.relu(), ([[2.0]], [0.0])])
-    >>> rescaled(net, shift=20.0, scale=5.0, output_scale=10.0)([30.0]).tolist()
+    >>> rescale(net, shift=20.0, scale=5.0, output_scale=10.0)([30.0]).tolist()
     [40.0]
     """
     check_network(net)
@@ -82,16 +82,16 @@ def difference(one: Network, other: Network) -> Network:
         raise ValueError(f"a difference needs networks of the same inputs and outputs, got {sizes}")
     every, eye = list(range(one.inputs)), np.eye(one.outputs)
     rows = np.concatenate([eye, -eye], axis=1)
-    *hidden, last = side_by_side([one, other], [every, every], one.inputs).layers
+    *hidden, last = join_networks([one, other], [every, every], one.inputs).layers
     return Network((*hidden, Layer(rows @ last.weight, last.bias @ rows.T)))
 
 
-def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count: int) -> Network:
+def join_networks(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count: int) -> Network:
     """Return x -> (f(x), g(x), ...) for x of `count` numbers, where each network takes those at its own places.
 
     >>> from plunit.pieces import network
     >>> line = network([([[1.0, 10.0]], [0.0])])
-    >>> side_by_side([line, line], [[0, 1], [2, 0]], 3)([1.0, 2.0, 3.0]).tolist()
+    >>> join_networks([line, line], [[0, 1], [2, 0]], 3)([1.0, 2.0, 3.0]).tolist()
     [21.0, 13.0]
     """
     depth = max(len(net.layers) for net in nets)
@@ -135,7 +135,7 @@ def _lengthen(net: Network, depth: int) -> tuple[Layer, ...]:
     if not more:
         return net.layers
     *hidden, last = net.layers
-    f, eye, zero = identity().spread(net.outputs), np.eye(net.outputs), np.zeros(net.outputs)
+    f, eye, zero = identity().broadcast(net.outputs), np.eye(net.outputs), np.zeros(net.outputs)
     return (*hidden, Layer(last.weight, last.bias, f), *[Layer(eye, zero, f)] * (more - 1), Layer(eye, zero))
 
 
@@ -170,7 +170,7 @@ def to_relu(net: Network) -> Network:
             continue
         shifts, before = _sums(f)
         weight, bias = _product(shifts, affine)
-        layers.append(Layer(weight, bias, activation.relu().spread(len(bias))))
+        layers.append(Layer(weight, bias, activation.relu().broadcast(len(bias))))
     raise AssertionError("the last layer has no activation")
 
 
@@ -201,7 +201,7 @@ def _terms(f: Activation, unit: int) -> tuple[float, list[tuple[float, float, fl
     # if several knots are at one place, the slope after the last counts
     behind = [np.sum(f.knots[unit] <= knot) for knot in knots]
     slopes = f.slopes[unit][[0, *behind]]
-    near = np.flatnonzero(np.abs(knots) <= FAR)
+    near = np.flatnonzero(np.abs(knots) <= _FAR)
     start = float(knots[near[0]]) if len(near) else 0.0
     constant = float(f.part(unit)(start))
     left, right = np.sum(knots < start), np.sum(knots <= start)

@@ -199,7 +199,7 @@ class Panel:
         low, high = self._task.box[0].tolist()
         # not for smooth networks, nor for those that diverge or have pieces too short for numbers
         with contextlib.suppress(ValueError):
-            traced = [one.merged() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
+            traced = [one.merge() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
             lines = [self._points(one.knots, one.values) for one in traced]
             return [{"pieces": len(line) - 1, "line": line} for line in lines]
         x = np.linspace(low, high, _WIDTH)

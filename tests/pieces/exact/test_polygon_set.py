@@ -118,7 +118,7 @@ def test_ensemble_counts_are_those_of_its_members(f):
 def test_polygons_that_become_many_are_divided(monkeypatch):
     net = dense_network(4, 2, 40, 10, 1)
     whole = polygons(net, BOX)
-    monkeypatch.setattr("plunit.pieces.exact.partitioning._corners", lambda part: 30)
+    monkeypatch.setattr("plunit.pieces.exact.mesh._corners", lambda part: 30)
     found = polygons(net, BOX)
     assert (len(found), found.pieces) == (len(whole), whole.pieces)
     check_partition(net, found)

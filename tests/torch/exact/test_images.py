@@ -8,8 +8,7 @@ from torch import nn
 from plunit.pieces import graphs, network
 from plunit.pieces.graphs import Room, Tensor, make_layers
 from plunit.torch import PLU, Residual, to_network
-from plunit.torch.exact.features import Features
-from plunit.torch.exact.layers import CONVERT, largest
+from plunit.torch.exact.layers import CONVERT, Features, largest
 
 LINE, IMAGE = (4, 9), (4, 7, 6)
 

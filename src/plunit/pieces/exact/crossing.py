@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plunit.pieces.arrays import WORD, Bools, Floats, Ints, Words, blocks, runs, set_bits
-from plunit.pieces.exact.limits import check_memory
+from plunit.pieces.exact.limits import check_points
 from plunit.pieces.exact.tolerance import SAFETY, Units
 from plunit.pieces.rounding import EPS
 
@@ -96,7 +96,7 @@ def cuts(
         segments.append(segment + block.start)
         total += len(new)
         check(total)
-        check_memory(len(points) + total, 2 * (points.state.shape[2] + points.sides.shape[1]))
+        check_points(len(points) + total, 2 * (points.state.shape[2] + points.sides.shape[1]))
     return parts, np.concatenate(segments)
 
 

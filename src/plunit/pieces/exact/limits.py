@@ -19,13 +19,13 @@ class Unlisted(ValueError):
     """The pieces cannot be listed: they are too many, or too short for double precision."""
 
 
-def check_count(pieces: int, limit: int) -> None:
+def check_pieces(pieces: int, limit: int) -> None:
     """Raise Unlisted if there are more pieces than the limit."""
     if pieces > limit:
         raise Unlisted(f"{pieces:,} pieces or more, but limit={limit}; take a smaller domain, or raise limit")
 
 
-def check_memory(points: int, numbers: int) -> None:
+def check_points(points: int, numbers: int) -> None:
     """Raise Unlisted if `points` points with `numbers` numbers each need more than `MEMORY`."""
     if 8 * points * numbers > MEMORY:
         raise Unlisted(
@@ -36,7 +36,7 @@ def check_memory(points: int, numbers: int) -> None:
 
 @contextmanager
 def name_layer(layer: int, layers: int) -> Iterator[None]:
-    """Name the layer in what `check_count` and `check_memory` raise."""
+    """Name the layer in what `check_pieces` and `check_points` raise."""
     try:
         yield
     except Unlisted as error:

@@ -20,7 +20,7 @@ from plunit.pieces.networks import Network, plane
 def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C0") -> Any:
     """Draw one output with a dot on every knot that bends it, and return the axes."""
     ax = _axes(ax)
-    shown = curve.output(output).merged()
+    shown = curve.output(output).merge()
     x, y = shown.knots, shown.values[:, 0]
     ax.plot(x, y, color=color, linewidth=1.5, label=many(shown.pieces, "piece"))
     ax.plot(x[1:-1], y[1:-1], "o", color=color, markersize=4, markeredgecolor="white")

@@ -26,7 +26,7 @@ from plunit.pieces.formats.importer import Content, Importer, Model, build
 from plunit.pieces.graphs import LIMIT
 from plunit.pieces.networks import Layer, Network, check_network
 
-COLUMNS = ("slope", "intercept", "start", "end", "tolerance")
+_COLUMNS = ("slope", "intercept", "start", "end", "tolerance")
 """The columns of each output in CSV; start and end are f(low) and f(high)."""
 
 ARRAYS = {"knots": 1, "slopes": 2, "intercepts": 2, "values": 2, "tolerance": 2}
@@ -44,7 +44,7 @@ def save_csv(curve: Curve, path: str | Path) -> None:
     parts = (curve.slopes, curve.intercepts, curve.values[:-1], curve.values[1:], curve.tolerance)
     columns = np.stack(parts, axis=2).reshape(len(curve.slopes), -1)
     table = np.column_stack([curve.knots[:-1], curve.knots[1:], columns]).tolist()
-    names = [f"{name}_{i}" for i in range(curve.values.shape[1]) for name in COLUMNS]
+    names = [f"{name}_{i}" for i in range(curve.values.shape[1]) for name in _COLUMNS]
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(["low", "high", "patterns", *names])
@@ -146,7 +146,7 @@ def _array(name: str, content: Any, axes: int) -> Floats:
 
 def _through(curve: Curve) -> Network:
     """Return a curve as a network of one unit for each output; its first and last piece go on beyond the ends."""
-    merged = curve.merged()
+    merged = curve.merge()
     # knots count from 0, or from the end of the domain that is next to it: there f is one of the values
     start = min(max(0.0, merged.low), merged.high)
     # values at the knots come back; across a steep piece, its slope times its width is off by more than rounding
@@ -156,7 +156,7 @@ def _through(curve: Curve) -> Network:
     return build([(np.ones((outputs, 1)), np.full(outputs, -start)), Activation(knots, slopes.T, merged(start))])
 
 
-def _read(path: Path) -> Model:
+def _load(path: Path) -> Model:
     found = _parse(path)
     return Model(found if isinstance(found, Network) else _through(found))
 
@@ -176,6 +176,6 @@ def _recognises(content: Content) -> bool:
 IMPORTER = Importer(
     "a network or a curve in JSON",
     _recognises,
-    _read,
+    _load,
     "write it with plunit.pieces.save_json",
 )

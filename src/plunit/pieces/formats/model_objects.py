@@ -98,13 +98,13 @@ def _attribute(step: Any, name: str) -> Floats:
 def _center_and_scale(center: str, centered: str, scaled: str) -> Callable[[Any], list[LayerLike]]:
     """Return what reads (x - center) / scale, for the names of the center and of the two options."""
 
-    def read(step: Any) -> list[LayerLike]:
+    def center_and_scale(step: Any) -> list[LayerLike]:
         units = int(_attribute(step, "n_features_in_"))
         shift = _attribute(step, center) if getattr(step, centered) else np.zeros(units)
         factor = 1 / _attribute(step, "scale_") if getattr(step, scaled) else np.ones(units)
         return _scale(factor, -factor * shift)
 
-    return read
+    return center_and_scale
 
 
 def _clip(step: Any, low: float, high: float) -> list[LayerLike]:

@@ -62,7 +62,7 @@ def bytes_of(
     graph = Graph(onnx, kind)
     if isinstance(function, Curve):
         inputs, outputs = 1, function.values.shape[1]
-        merged = function.merged()
+        merged = function.merge()
         check_knots(merged.knots[:-1], kind)
         _add_curve(graph, merged, onnx)
     else:

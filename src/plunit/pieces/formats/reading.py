@@ -126,7 +126,7 @@ def _starts_with(start: bytes) -> Callable[[Content], bool]:
 
 def _read_torch(path: Path, shape: tuple[int, ...] | None = None) -> Model:
     # by name, because plunit.pieces does not import PyTorch
-    model: Model = importlib.import_module("plunit.torch.exact.saved").read(path, shape)
+    model: Model = importlib.import_module("plunit.torch.exact.saved").load(path, shape)
     return model
 
 

@@ -20,13 +20,13 @@ PLACES = 64
 PATHS = 6
 """The number of sets of knots that each program gives."""
 
-STEPS = 5
+_STEPS = 5
 """The Gauss-Newton steps of each set."""
 
-ROUNDS, WORTH = 8, 1e-4
+_ROUNDS, WORTH = 8, 1e-4
 """The most rounds of programs, and the part by which a round must lower the error if another one is to follow."""
 
-MANY = 240
+_MANY = 240
 """The most rounds times segments, because a round takes long for many segments; but two rounds at least."""
 
 TUNED, SPREAD, WORSE = 3, 0.006, 6.0
@@ -48,7 +48,7 @@ _WINDOW_ROUNDS, _WINDOW_WORTH, _WINDOW_STEPS = 4, 1e-8, 6
 """The most rounds, the part by which a round must lower the error if another one is to follow, and its Newton steps."""
 
 
-def places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
+def knot_places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
     """Return places for knots: even steps through the distinct x, or the middles of these steps, and given knots."""
     last, few = len(x) - 1, 2 * PLACES
     steps = last * (few // last) if last <= few else max(PLACES, 2 * segments)
@@ -72,7 +72,7 @@ def parts_between(sums: Sums, where: Floats) -> Parts:
         return sums.between(where[:, None], where)
 
 
-def sweep(parts: Parts, ridge: float, count: int) -> tuple[list[Parabola], list[Ints]]:
+def sweep_places(parts: Parts, ridge: float, count: int) -> tuple[list[Parabola], list[Ints]]:
     """Return the least errors from the first place to all places, and the places of the knots before.
 
     The lists hold 0, ..., count and 1, ..., count segments. One parabola is kept for each place: that of the best place
@@ -94,13 +94,13 @@ def sweep(parts: Parts, ridge: float, count: int) -> tuple[list[Parabola], list[
     return found, before
 
 
-def starts(sums: Sums, where: Floats, most: int) -> list[Floats]:
+def start_knots(sums: Sums, where: Floats, most: int) -> list[Floats]:
     """Return knots for 1, ..., most segments."""
-    _, before = sweep(parts_between(sums, where), sums.ridge, most)
-    return [where[trace(before[: count + 1], len(where) - 1)] for count in range(most)]
+    _, before = sweep_places(parts_between(sums, where), sums.ridge, most)
+    return [where[trace_back(before[: count + 1], len(where) - 1)] for count in range(most)]
 
 
-def trace(before: list[Ints], last: int) -> list[int]:
+def trace_back(before: list[Ints], last: int) -> list[int]:
     """Return the places of the knots up to the last one."""
     at = [last]
     for origin in reversed(before):
@@ -117,9 +117,9 @@ def paths(sums: Sums, where: Floats, count: int) -> Floats:
     parts, last = parts_between(sums, where), len(where) - 1
     if count == 1:
         return where[[[0, last]]]
-    left, before = sweep(parts, sums.ridge, count - 1)
+    left, before = sweep_places(parts, sums.ridge, count - 1)
     mirrored = Parts(*(part.T[::-1, ::-1] for part in parts.reverse()))
-    right, behind = sweep(mirrored, sums.ridge, count - 1)
+    right, behind = sweep_places(mirrored, sums.ridge, count - 1)
     errors = np.full((count - 1, last + 3), np.inf)
     for j in range(1, count):
         errors[j - 1, 1:-1] = join_parabolas(left[j], Parabola(*(part[::-1] for part in right[count - j])), sums.ridge)
@@ -128,8 +128,8 @@ def paths(sums: Sums, where: Floats, count: int) -> Floats:
     found: dict[tuple[int, ...], None] = {}
     for i in np.argsort(error[rows, columns], kind="stable").tolist():
         j, place = int(rows[i]) + 1, int(columns[i])
-        ahead = trace(behind[: count - j], last - place)[-2::-1]
-        found[(*trace(before[:j], place), *(last - at for at in ahead))] = None
+        ahead = trace_back(behind[: count - j], last - place)[-2::-1]
+        found[(*trace_back(before[:j], place), *(last - at for at in ahead))] = None
         if len(found) == PATHS:
             break
     return np.asarray(where[np.array(list(found))])
@@ -142,9 +142,9 @@ def best_knots(sums: Sums, distinct: Floats, count: int, knots: Floats | None = 
     """
     sets = np.empty((0, count + 1)) if knots is None else knots[None]
     errors, lowest = fit_values(sums, sets).error, np.inf
-    for turn in range(max(2, min(ROUNDS, MANY // count))):
-        where = places(distinct, count, turn % 2 == 1, sets[0] if len(sets) else None)
-        found, more = refine(sums, paths(sums, where, count), STEPS)
+    for turn in range(max(2, min(_ROUNDS, _MANY // count))):
+        where = knot_places(distinct, count, turn % 2 == 1, sets[0] if len(sets) else None)
+        found, more = refine(sums, paths(sums, where, count), _STEPS)
         sets, errors = np.concatenate([sets, found]), np.concatenate([errors, more])
         order = np.argsort(errors, kind="stable")
         sets, errors = sets[order], errors[order]
@@ -265,7 +265,7 @@ def tune(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
     _, error = chain_parabolas(sums, knots)
     for _ in range(_WINDOW_ROUNDS if len(knots) > 2 else 0):
         for distances in DISTANCES:
-            knots = choose(sums, knots, windows(distinct, knots, distances))
+            knots = choose_knots(sums, knots, windows(distinct, knots, distances))
         knots, found = settle(sums, distinct, knots)
         gain, error = error - found, found
         if not gain > _WINDOW_WORTH * error:
@@ -307,7 +307,7 @@ def windows(distinct: Floats, knots: Floats, distances: Floats) -> Floats:
     return np.where((place < inner - room[:-1]) | (place > inner + room[1:]), inner, place)
 
 
-def choose(sums: Sums, knots: Floats, place: Floats) -> Floats:
+def choose_knots(sums: Sums, knots: Floats, place: Floats) -> Floats:
     """Return the best knots of the windows [k - 1, places], by a dynamic program; never worse than the knots.
 
     For each place of a knot the place of the knot before is that with the least error of the whole curve, if the knots

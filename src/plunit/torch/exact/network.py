@@ -14,8 +14,7 @@ from torch.nn.utils import parametrize
 from plunit.pieces import Network, network
 from plunit.pieces.formats.importer import Model
 from plunit.pieces.graphs import Room, Tensor, make_layers
-from plunit.torch.exact.features import AXES, Features
-from plunit.torch.exact.layers import CONVERT, VIEWS
+from plunit.torch.exact.layers import AXES, CONVERT, VIEWS, Features
 from plunit.torch.module import PLU, Residual
 
 LAYERS: tuple[type[nn.Module], ...] = (nn.Sequential, Residual, *CONVERT)
@@ -57,10 +56,10 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     >>> f.inputs, f.outputs
     (192, 36)
     """
-    return convert(module, shape, Room(REMEDY)).network
+    return convert_module(module, shape, Room(REMEDY)).network
 
 
-def convert(module: nn.Module, shape: Sequence[int] | None, room: Room) -> Model:
+def convert_module(module: nn.Module, shape: Sequence[int] | None, room: Room) -> Model:
     """Return `to_network(module, shape)`, whose matrices have a place in `room`, and whether factors were rounded."""
     inputs = _features(module) if shape is None else _shape_of(shape)
     # the matrices are counted before they are made, so that an error names the layer

@@ -14,12 +14,12 @@ from torch import Tensor, nn
 
 from plunit.pieces.formats.importer import Model
 from plunit.pieces.graphs import Room, check_bytes
-from plunit.torch.exact.network import LAYERS, REMEDY, convert
+from plunit.torch.exact.network import LAYERS, REMEDY, convert_module
 
 _PLACE = 2**10  # bytes that a layer needs besides its numbers
 
 
-def read(path: Path, shape: Sequence[int] | None = None) -> Model:
+def load(path: Path, shape: Sequence[int] | None = None) -> Model:
     """Return a saved nn.Sequential, or single layer, as a model; `shape` as in `to_network`.
 
     TypeError or ValueError if the file holds anything else; `plunit.pieces.load` adds the file and the remedy.
@@ -27,7 +27,7 @@ def read(path: Path, shape: Sequence[int] | None = None) -> Model:
     _check_packed(path)
     module, room = _module(path), Room(REMEDY)
     _count_tensors(module, room)
-    return convert(module, shape, room)
+    return convert_module(module, shape, room)
 
 
 def _check_packed(path: Path) -> None:

@@ -10,7 +10,7 @@ from onnx_texts import graph, write
 from plunit.pieces import load
 from plunit.pieces.formats.onnx_graphs import follower
 from plunit.pieces.formats.onnx_graphs.lowering import LOWERED
-from plunit.pieces.formats.onnx_graphs.operators import ELEMENTWISE, LINEAR, PICKED, full_name
+from plunit.pieces.formats.onnx_graphs.operators import AFFINE, ELEMENTWISE, PICKED, full_name
 from plunit.pieces.formats.onnx_graphs.waves import Wave
 from plunit.pieces.graphs import make_layers
 
@@ -186,7 +186,7 @@ def test_every_operator_is_that_of_onnxruntime(name, behind, tmp_path):
 
 def test_every_operator_has_a_row():
     used = {full_name(each) for nodes, _ in OPERATORS.values() for each in nodes}
-    assert {*ELEMENTWISE, *LINEAR, *LOWERED, *PICKED} <= used
+    assert {*ELEMENTWISE, *AFFINE, *LOWERED, *PICKED} <= used
 
 
 def test_older_models_have_the_ends_of_clip_as_attributes(tmp_path):
@@ -321,7 +321,7 @@ def test_a_reader_that_takes_an_operator_for_another_is_found(kind, tmp_path, mo
     monkeypatch.setitem(ELEMENTWISE, kind, wrong)
     kinds = {name: {full_name(each) for each in nodes} for name, (nodes, _) in OPERATORS.items()}
     # linear maps join layers, and sums over layers are linear maps
-    uses = [name for name, used in kinds.items() if kind in used and not used & {*LINEAR, *LOWERED}]
+    uses = [name for name, used in kinds.items() if kind in used and not used & {*AFFINE, *LOWERED}]
     assert uses
     for name in uses:
         with pytest.raises(ValueError, match="is an ONNX model: "):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.activation import Activation
+from plunit.pieces.activation import Activation, at_pieces
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.onnx_graphs.operators import PICKED, compute
 from plunit.pieces.graphs import check_bytes
@@ -24,7 +24,7 @@ _LEAST = 1e-200  # smaller than all numbers of a graph, and larger than what und
 _NUMBERS = 2**20
 _PARTS = np.array([0.03, 0.29, 0.5, 0.83])
 
-Graph = tuple[dict[str, Any], int]
+_Graph = tuple[dict[str, Any], int]
 """The arrays of a graph by name, and the version of its operators."""
 
 Unit = tuple[Activation | None, Floats]
@@ -111,17 +111,14 @@ def _values(line: tuple[Floats, Floats], f: Activation | None, z: Floats) -> tup
     z = slope * z + shift
     if f is None:
         return z, size
-    knots, slopes, intercepts = (np.atleast_2d(part) for part in (f.knots, f.slopes, f.intercepts))
-    beyond = np.sum(z[:, :, None] > knots, axis=2)
-    unit = np.arange(z.shape[1]) if len(knots) > 1 else 0
-    slope, intercept = slopes[unit, beyond], intercepts[unit, beyond]
-    finite = np.where(np.isfinite(knots), knots, 0.0)
-    ends = (np.abs(slopes[:, :-1] * finite) + np.abs(intercepts[:, :-1])).max(axis=1, initial=0.0)
+    slope, intercept = at_pieces(z, f.knots, f.slopes, f.intercepts)
+    finite = np.where(np.isfinite(f.knots), f.knots, 0.0)
+    ends = (np.abs(f.slopes[..., :-1] * finite) + np.abs(f.intercepts[..., :-1])).max(axis=-1, initial=0.0)
     return slope * z + intercept, np.abs(slope) * size + np.abs(intercept) + ends
 
 
-def check_network(
-    net: Network, jump: Floats, nodes: Sequence[Any], ends: tuple[str, str], shape: tuple[int, ...], graph: Graph
+def compare_network(
+    net: Network, jump: Floats, nodes: Sequence[Any], ends: tuple[str, str], shape: tuple[int, ...], graph: _Graph
 ) -> None:
     """Raise ValueError if a network differs from what the nodes compute by more than `jump` [out], at random points.
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Importer, Model, build
-from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, check_network
+from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, compare_network
 from plunit.pieces.formats.onnx_graphs.lowering import LOWERED, lower
 from plunit.pieces.formats.onnx_graphs.operators import (
+    AFFINE,
     ELEMENTWISE,
     FLOATS,
-    LINEAR,
     MEANS,
     PICKED,
     Call,
@@ -45,7 +45,7 @@ class Signal(NamedTuple):
     shape: tuple[int, ...]
 
 
-class Source(NamedTuple):
+class GraphInput(NamedTuple):
     """The input of a graph: its name, its shape for one sample, and the type of its numbers as ONNX names it."""
 
     name: str
@@ -56,7 +56,7 @@ class Source(NamedTuple):
 class Follower:
     """Follows a graph node by node, for one sample: the values found so far by name, arrays and signals."""
 
-    def __init__(self, source: Source, constants: Mapping[str, Any], version: int, room: Room) -> None:
+    def __init__(self, source: GraphInput, constants: Mapping[str, Any], version: int, room: Room) -> None:
         self.values: dict[str, Any] = dict(constants)
         self.version = version
         self._kind = source.kind
@@ -70,7 +70,7 @@ class Follower:
         self.rounded = False
         self._start(source.name, Tensor(math.prod(source.shape)), source.shape)
 
-    def read(self, node: Any) -> list[Any]:
+    def follow_lowered(self, node: Any) -> list[Any]:
         """Follow a node, or the nodes that it stands for; return those."""
         if full_name(node) not in LOWERED or not isinstance(self.values.get(node.input[0]), Signal):
             self.follow(node)
@@ -94,7 +94,7 @@ class Follower:
                 self.values.update(zip(node.output, fold(node, values, self.version, self._room), strict=False))
             elif kind in PICKED:
                 self._pick(node, values)
-            elif kind in LINEAR:
+            elif kind in AFFINE:
                 self._map(node, values)
             elif kind in ELEMENTWISE:
                 self._compute(node, values)
@@ -300,7 +300,7 @@ class Follower:
 
 
 _SAME = Wave.line(1.0, 0.0)
-_KNOWN = ", ".join(sorted((*ELEMENTWISE, *LINEAR, *LOWERED, *PICKED)))
+_KNOWN = ", ".join(sorted((*ELEMENTWISE, *AFFINE, *LOWERED, *PICKED)))
 _CUT = "onnx.utils.extract_model(..., check_model=False)"  # onnx checks for shapes that inner values often lack
 _PROBABILITIES = ("LogSoftmax", "Sigmoid", "Softmax")
 
@@ -336,7 +336,7 @@ _BEGINS = re.compile(rb"\x08[\x01-\x7f][\x12\x1a\x22\x28\x32\x3a\x42]")
 """The version of the format, which is field 1 of a ModelProto, and the tag of another field from 2 to 8."""
 
 
-def _read(path: Path) -> Model:
+def _load(path: Path) -> Model:
     import onnx
 
     model = onnx.load(str(path), load_external_data=False)
@@ -358,8 +358,8 @@ def _read(path: Path) -> Model:
     version = max((entry.version for entry in model.opset_import if entry.domain in _DOMAINS), default=1)
     shape, batch = _shape(inputs[0])
     kind = onnx.TensorProto.DataType.Name(inputs[0].type.tensor_type.elem_type)
-    follower = Follower(Source(inputs[0].name, shape, kind), constants, version, room)
-    nodes = [each for node in graph.node for each in follower.read(node)]
+    follower = Follower(GraphInput(inputs[0].name, shape, kind), constants, version, room)
+    nodes = [each for node in graph.node for each in follower.follow_lowered(node)]
     name = graph.output[0].name
     layers, jump, rounded = make_layers(follower.output(name), room)
     net = build(slim(layers), room)
@@ -368,7 +368,7 @@ def _read(path: Path) -> Model:
         raise ValueError(
             f"its output has shape {list(found)} for one sample, and its first axis must be that of the batch"
         )
-    check_network(net, jump, nodes, (inputs[0].name, name), shape, (follower.values, version))
+    compare_network(net, jump, nodes, (inputs[0].name, name), shape, (follower.values, version))
     return Model(net, jump if jump.any() else None, rounded or follower.rounded)
 
 
@@ -421,6 +421,6 @@ def _shape(value: Any) -> tuple[tuple[int, ...], bool]:
 IMPORTER = Importer(
     "an ONNX model",
     lambda content: _BEGINS.match(content.head) is not None,
-    _read,
+    _load,
     "affine maps, sums over layers and piecewise-linear activations can be read",
 )
