@@ -41,7 +41,10 @@ ENDS = [(1.0, 1.0), (2.0, 1.0), (-np.inf, 1.0), (0.0, np.nan), (0.0, np.inf)]
 VALUES = {
     "layers": [
         (lambda: network([([[np.nan]], [0.0])]), "layer 0", "finite"),
-        (lambda: network([START, ([[1.0, 2.0]], [0.0])]), "layer 1 takes 2 inputs, but 1 come"),
+        (
+            lambda: network([START, ([[1.0, 2.0]], [0.0])]),
+            "layer 1 expects 2 inputs, but the previous layer has 1 output",
+        ),
         (lambda: network([([[1.0]], [0.0, 0.0])]), "layer 0: weight must be"),
         (lambda: network([([1.0], [0.0])]), "layer 0: weight must be"),
         (lambda: network([activation.relu()]), "at least one affine layer"),

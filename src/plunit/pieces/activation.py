@@ -249,7 +249,7 @@ def piecewise(knots: Any, slopes: Any, at_zero: Any = 0.0) -> Activation:
     return Activation(stacked[..., :k], stacked[..., k:-1], stacked[..., -1])
 
 
-def beside(parts: Sequence[Activation]) -> Activation:
+def stack(parts: Sequence[Activation]) -> Activation:
     """Return the activation of all units of these parts, each with one function for each unit."""
     most = max(part.knots.shape[-1] for part in parts)
 

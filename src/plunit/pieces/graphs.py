@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.pieces.activation import Activation, beside, identity
+from plunit.pieces.activation import Activation, identity, stack
 from plunit.pieces.arrays import Floats, Ints, blocks
 from plunit.pieces.networks import LayerLike
 from plunit.pieces.rounding import exact_product, product_is_exact, sum_is_exact
@@ -34,24 +34,24 @@ _NUMBERS = count()
 def check_bytes(what: str, count: int) -> None:
     """Raise ValueError if `count` bytes are more than `LIMIT`."""
     if count > LIMIT:
-        raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are read")
+        raise ValueError(f"{what} has {count:,} bytes; the limit is {LIMIT:,}")
 
 
 class Room:
-    """Counts the arrays that are made of a file or a model; one of them is for all steps."""
+    """The memory of the arrays made from a file or a model: one budget for all steps."""
 
     def __init__(self, remedy: str = "") -> None:
         self._taken = 0
         self._remedy = remedy and f"; {remedy}"
 
     def take(self, what: str, count: int) -> None:
-        """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays more than twice as many."""
+        """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays more than twice that."""
         self._taken += count
         if count > LIMIT:
-            raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are made{self._remedy}")
+            raise ValueError(f"{what} has {count:,} bytes; the limit is {LIMIT:,}{self._remedy}")
         if self._taken > 2 * LIMIT:
             all_of_them = f"with {what} its arrays have {self._taken:,} bytes"
-            raise ValueError(f"{all_of_them}, and at most {2 * LIMIT:,} are made{self._remedy}")
+            raise ValueError(f"{all_of_them}; the limit is {2 * LIMIT:,}{self._remedy}")
 
     @contextmanager
     def lend(self) -> Iterator[None]:
@@ -128,7 +128,7 @@ class Tensor:
     """The number of layers of units before it, or its own."""
 
     price: int = field(init=False)
-    """The number of identity units that carry it through a layer, or what it is made of."""
+    """The number of identity units that carry it, or the tensors it is made of, through a layer."""
 
 
 class Layering(NamedTuple):
@@ -384,7 +384,7 @@ class _Joint:
 def _activation(held: Sequence[Tensor], level: int) -> Activation:
     """Return the functions of the units of a level, and the identity for what passes them."""
     functions = [each.activation if each.level == level else None for each in held]
-    return beside([(f or identity()).broadcast(each.size) for f, each in zip(functions, held, strict=True)])
+    return stack([(f or identity()).broadcast(each.size) for f, each in zip(functions, held, strict=True)])
 
 
 def _jumps(held: Sequence[Tensor], level: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Fewer units of the same function: equal and opposite ones are merged, identities are as few as found.
+"""Fewer units for the same function: equal and opposite ones are merged, and identities are few.
 
 Each step takes (weight, bias) of a layer, its activation, and (weight, bias) of the next layer, and returns new ones. A
 step that would round a number is left out, so that the function stays exactly the same.
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.activation import Activation, beside, identity
+from plunit.pieces.activation import Activation, identity, stack
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.networks import Layer, LayerLike, Network
 from plunit.pieces.rounding import exact_product, sum_is_exact
@@ -39,7 +39,7 @@ def merge_units(net: Network) -> Network:
 
 
 def slim(layers: list[LayerLike]) -> list[LayerLike]:
-    """Return layers of the same function with fewer units: opposite ReLUs share one, identities are as few as found.
+    """Return layers of the same function with fewer units: opposite ReLUs share one, and identities are few.
 
     max(a, b) is often written by relu(z) and relu(-z) with z = a - b. As relu(-z) = relu(z) - z, one of them is enough.
     """
@@ -64,7 +64,7 @@ def slim(layers: list[LayerLike]) -> list[LayerLike]:
 
 
 def _merge_equal(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
-    """Merge units that are equal in all their numbers, where the sum of what is taken of them is exact."""
+    """Merge units that are equal in all their numbers, where the sum of their outgoing weights is exact."""
     alike = _alike(layer[0])
     numbers = [layer[0][alike], layer[1][alike, None], f.knots[alike], f.slopes[alike], f.at_zero[alike, None]]
     place = _distinct(np.concatenate(numbers, axis=1))[1]
@@ -158,5 +158,5 @@ def _carry_less(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
         return layer, f, after
     rest = ~carries
     inner = np.concatenate([weight[rest], rows]), np.concatenate([bias[rest], shifts])
-    units = beside([f.part(rest), identity().broadcast(len(rows))])
+    units = stack([f.part(rest), identity().broadcast(len(rows))])
     return _drop_unused(inner, units, (np.concatenate([taken[:, rest], columns], axis=1), shift))

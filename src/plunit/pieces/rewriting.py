@@ -1,7 +1,7 @@
-"""Networks from networks, with the same function or one made of it, as one network again.
+"""Networks made from networks: the same function, or a combination, as one network.
 
 rescale        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
-join_networks    (f(x), g(x)), each of its own inputs
+join_networks   (f(x), g(x)), each of its own inputs
 difference      f(x) - g(x)
 without_clip    f without a first layer that changes nothing on a box
 to_relu         f with ReLU as its only activation
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces import activation
-from plunit.pieces.activation import Activation, beside, identity
+from plunit.pieces.activation import Activation, identity, stack
 from plunit.pieces.arrays import Floats
 from plunit.pieces.networks import Layer, Network, check_network
 
@@ -70,7 +70,7 @@ def _round(array: Any, name: str) -> Floats:
     try:
         return np.asarray(array.astype(np.float64))
     except OverflowError:
-        raise ValueError(f"a {name} becomes larger than 1e308 with this scale; take another scale") from None
+        raise ValueError(f"a {name} becomes larger than 1e308 with this scale; use another scale") from None
 
 
 def difference(one: Network, other: Network) -> Network:
@@ -105,7 +105,7 @@ def join_networks(nets: Sequence[Network], inputs: Sequence[Sequence[int]], coun
             place[:] = range(len(bias), len(bias) + len(rows))
             weight, bias = np.concatenate([weight, rows]), np.concatenate([bias, layer.bias])
         functions = [layer.activation for layer in level if layer.activation is not None]
-        layers.append(Layer(weight, bias, beside(functions) if functions else None))
+        layers.append(Layer(weight, bias, stack(functions) if functions else None))
         count = len(bias)
     return Network(tuple(layers))
 
@@ -140,7 +140,7 @@ def _lengthen(net: Network, depth: int) -> tuple[Layer, ...]:
 
 
 def to_relu(net: Network) -> Network:
-    """PLU(z) = -c - alpha relu(-z - c) + relu(z + c) - (1 - alpha) relu(z - c): the same function by ReLU alone.
+    """PLU(z) = -c - alpha relu(-z - c) + relu(z + c) - (1 - alpha) relu(z - c): the same function with ReLU only.
 
     A unit with slopes s_0, ..., s_k between knots t_1 < ... < t_k is
 

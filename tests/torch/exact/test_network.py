@@ -193,7 +193,7 @@ REFUSED = [
     (lambda: nn.ModuleList([nn.ReLU()]), TypeError, "layer '1' is ModuleList"),
     (lambda: None, TypeError, "layer '1' is None"),
     (itself, ValueError, r"layer '1.again' contains itself"),
-    (lambda: nn.Linear(4, 1), ValueError, r"layer '1', Linear.*takes 4 features, but its input has shape \(3,\)"),
+    (lambda: nn.Linear(4, 1), ValueError, r"layer '1', Linear.*expects 4 features, but its input has shape \(3,\)"),
     (lambda: without_weight(nn.Linear(3, 1)), ValueError, r"layer '1', Linear.*it has no weight"),
     (lambda: without_weight(nn.Linear(3, 1), weight=None), ValueError, r"layer '1', Linear.*it has no weight"),
     (lambda: of_nan(nn.Linear(3, 1)), ValueError, "finite"),

@@ -67,7 +67,7 @@ class Faces:
 
     @cached_property
     def beside(self) -> Ints:
-        """The two polygons beside each edge, [edges, 2]: beside[e, flip] owns half-edge 2 e + flip; -1 if none does."""
+        """The two polygons at each edge, [edges, 2]: beside[e, flip] owns half-edge 2 e + flip; -1 if none does."""
         beside = np.full(2 * len(self.ends), -1)
         beside[self.halves] = self.owner
         return beside.reshape(-1, 2)

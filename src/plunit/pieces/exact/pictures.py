@@ -98,7 +98,7 @@ def gradient_colors(slopes: Floats, largest: float) -> Floats:
 
 
 def _draw_key(ax: Any, largest: float) -> None:
-    """Draw the disc of colours beside the axes: the gradient of a polygon is the point of its colour."""
+    """Draw the disc of colours next to the axes: the gradient of a polygon is the point of its colour."""
     inset = ax.inset_axes((1.05, 0.7, 0.28, 0.28))
     grid = np.linspace(-1, 1, 101)
     x, y = np.meshgrid(grid, grid)

@@ -128,7 +128,7 @@ class Units:
 
     @cached_property
     def _unit_bits(self) -> Words:
-        """The bits of each word that stand for a unit."""
+        """The bits of each word that represent a unit."""
         units, knots = self.knots.shape[1:]
         return np.tile(pack_bits(np.ones((1, units), dtype=np.bool_))[:, 0], knots)
 

@@ -17,10 +17,10 @@ from plunit.pieces.segments import search
 from plunit.pieces.segments.sums import SortedData, Sums, check_segments, read_data
 
 MOST_SEGMENTS = 30
-"""The most segments that are tried when their number is not given."""
+"""Maximum number of segments that are tried when their number is not given."""
 
 _PATIENCE = 3
-"""The search ends when this many more segments have not lowered the criterion."""
+"""The search ends when this number of further segments has not lowered the criterion."""
 
 PARAMETERS = 2
 """The cost of a segment in the criterion BIC (Schwarz, 1978): two parameters, a place and a value. Costs from 1 to 3
@@ -28,7 +28,7 @@ were tried: 1.75 and 2 find the number about equally often, smaller costs find t
 few."""
 
 _POLISH_STEPS, _ENOUGH = 12, 1e-12
-"""The most Gauss-Newton steps in the end, which end when they lower the error by less than this part."""
+"""Maximum number of final Gauss-Newton steps, which end when they lower the error by less than this fraction."""
 
 
 class Trial(NamedTuple):
@@ -78,7 +78,7 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
 
 
 def _fit(data: SortedData, sums: Sums, distinct: Floats, count: int) -> Polished:
-    """Return the fit with so many segments; where points are too close for them, one with fewer and a segment split."""
+    """Return the fit with this number of segments; if points are too close, one with fewer and a segment split."""
     fit = polish(sums, data.y, distinct if count == len(distinct) - 1 else search.best_knots(sums, distinct, count))
     if count == 1 or fit.error <= (1 + 1e-9) * polish(sums, data.y, distinct[[0, -1]]).error + _floor(data):
         return fit

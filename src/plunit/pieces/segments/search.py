@@ -15,7 +15,7 @@ from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.segments.sums import Parabola, Parts, Sums, chain_parabolas, extend, join_parabolas
 
 PLACES = 64
-"""The number of places for knots, about; up to twice as many for few points, because then the points are places."""
+"""The approximate number of places for knots; up to twice that for few points, which are then the places."""
 
 PATHS = 6
 """The number of sets of knots that each program gives."""
@@ -24,20 +24,20 @@ _STEPS = 5
 """The Gauss-Newton steps of each set."""
 
 _ROUNDS, WORTH = 8, 1e-4
-"""The most rounds of programs, and the part by which a round must lower the error if another one is to follow."""
+"""Maximum number of rounds of programs, and the relative gain of a round below which it is the last."""
 
 _MANY = 240
-"""The most rounds times segments, because a round takes long for many segments; but two rounds at least."""
+"""Maximum of rounds times segments, because a round is slow for many segments; at least two rounds."""
 
 TUNED, SPREAD, WORSE = 3, 0.006, 6.0
-"""The most sets of knots that are tuned; how far apart they are, as a part of half the interval; and how much larger
-their errors may be than the least, as a part and times the number of points."""
+"""Maximum number of sets of knots that are tuned; their distance, as a fraction of half the interval; and how much
+their errors may exceed the smallest, as a fraction times the number of points."""
 
 CLOSEST = 1e-6
-"""Knots stay at least that far apart, as a part of half the interval."""
+"""The smallest distance of two knots, as a fraction of half the interval."""
 
 NEWTON_STEPS, _NEWTON_WORTH = 20, 1e-7
-"""The most steps, which end when they lower no error by more than this part."""
+"""Maximum number of steps, which end when none lowers an error by more than this fraction."""
 
 EVEN, GROWING = np.arange(17.0), np.append(0, np.geomspace(1 / 64, 3, 16))
 DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
@@ -45,7 +45,7 @@ DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
 With growing distances one knot can move far while its neighbours move a little."""
 
 _WINDOW_ROUNDS, _WINDOW_WORTH, _WINDOW_STEPS = 4, 1e-8, 6
-"""The most rounds, the part by which a round must lower the error if another one is to follow, and its Newton steps."""
+"""Maximum number of rounds, the relative gain of a round below which it is the last, and its number of steps."""
 
 
 def knot_places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
@@ -233,7 +233,7 @@ def knot_step(knots: Floats, values: Floats, fit: Fit, damping: Floats) -> Float
 
 
 def rooms(knots: Floats) -> Floats:
-    """Return how far the knots beside each segment may move into it, [..., k]."""
+    """Return how far the two knots of each segment may move into it, [..., k]."""
     return np.maximum(0.45 * (knots[..., 1:] - knots[..., :-1] - CLOSEST), 0.0)
 
 
@@ -310,8 +310,8 @@ def windows(distinct: Floats, knots: Floats, distances: Floats) -> Floats:
 def choose_knots(sums: Sums, knots: Floats, place: Floats) -> Floats:
     """Return the best knots of the windows [k - 1, places], by a dynamic program; never worse than the knots.
 
-    For each place of a knot the place of the knot before is that with the least error of the whole curve, if the knots
-    behind stay where they are.
+    For each place of a knot the place of the knot before is that with the least error of the whole curve, if the later
+    knots stay in place.
     """
     ridge, columns = sums.ridge, np.arange(place.shape[1])
     ends = Parabola(*(part[2:, None] for part in chain_parabolas(sums, knots)[0]))

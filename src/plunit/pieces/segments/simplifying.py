@@ -22,10 +22,10 @@ SLACK = 4e-15
 """A line may leave the tube by this much; values are between -1 and 1."""
 
 _CLOSE = 1e-13
-"""The search for the smallest error ends when it is known to this part of it."""
+"""The relative accuracy of the smallest error at which the search ends."""
 
 _ROUNDING = 1e-12
-"""An error above the tolerance by no more than this part of the largest value is within it."""
+"""An error may exceed the tolerance by this fraction of the largest value."""
 
 Point = tuple[float, float]
 
@@ -221,7 +221,7 @@ def _meets(funnel: Funnel, line: Line, side: int, x: float, y: float, e: float) 
 
 
 def _behind(start: Point, end: Point, side: int, x: Sequence[float], y: Sequence[float], i: int, e: float) -> Funnel:
-    """Return the lines that cross the last one between `start` and `end`; the tube goes on from knot i.
+    """Return the lines that cross the last one between `start` and `end`; the tube continues from knot i.
 
     They stay beyond the wall that the last line touches, and at `end` within the tube.
     """

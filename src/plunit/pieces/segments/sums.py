@@ -25,13 +25,13 @@ from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats
 
 _MANY = 300
-"""The most segments that can be asked for, unless there is one between all neighbouring points."""
+"""Maximum number of segments, unless there is one between all neighbouring points."""
 
 LEAST = 1e-150
-"""The least span of x; the squares of smaller numbers, and of the reciprocals of such, may not be numbers."""
+"""The smallest span of x: squares of smaller numbers may underflow, and those of their reciprocals overflow."""
 
 RIDGE = 1e-12
-"""Added to the diagonal of the equations, as a part of the weight of all points: a segment may hold no point."""
+"""Added to the diagonal of the equations, as a fraction of the weight of all points: a segment may hold no point."""
 
 
 class SortedData(NamedTuple):
@@ -192,7 +192,7 @@ def join_parabolas(left: Parabola, right: Parabola, ridge: float) -> Floats:
 
 
 def chain_parabolas(sums: Sums, knots: Floats) -> tuple[Floats, float]:
-    """Return the parabolas [3, k + 1] of the parts of a curve behind its knots [k + 1], and the error of the curve."""
+    """Return the parabolas [3, k + 1] of the parts of a curve after its knots [k + 1], and the error of the curve."""
     # numbers, because arrays without axes are ten times slower
     segments = [Parts(*numbers) for numbers in np.transpose(sums.parts(knots)).tolist()]
     ridge = sums.ridge

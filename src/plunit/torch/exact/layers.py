@@ -86,7 +86,7 @@ class Features:
             found = apply(torch.zeros((1, *self.shape), dtype=torch.float64, device="cpu"))
         except (AssertionError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
-            raise ValueError(f"it does not take features of shape {self.shape}: {reason}") from None
+            raise ValueError(f"it does not accept features of shape {self.shape}: {reason}") from None
         return tuple(found.shape[1:])
 
     def check_image(self, axes: int) -> None:
@@ -152,7 +152,7 @@ def _linear(module: nn.Linear, x: Features) -> Features:
     weight = weight_of(module)
     bias = bias_of(module, len(weight))
     if x.shape[-1] != weight.shape[1]:
-        raise ValueError(f"it takes {weight.shape[1]} features, but its input has shape {x.shape}")
+        raise ValueError(f"it expects {weight.shape[1]} features, but its input has shape {x.shape}")
     if len(x.shape) == 1:
         return x.matrix(weight, bias)
     tensor = torch.from_numpy(weight)
@@ -190,7 +190,7 @@ def _average(axes: int, module: nn.Module, x: Features) -> Features:
 
 def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, x: Features) -> Features:
     if module.return_indices:
-        raise ValueError("it returns indices besides the maxima; take return_indices=False")
+        raise ValueError("it returns indices besides the maxima; use return_indices=False")
     x.check_image(axes)
     after = x.shape_after(module.forward)
     settings = (module.kernel_size, module.stride, module.padding, module.dilation)

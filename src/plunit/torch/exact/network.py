@@ -18,7 +18,7 @@ from plunit.torch.exact.layers import AXES, CONVERT, VIEWS, Features
 from plunit.torch.module import PLU, Residual
 
 LAYERS: tuple[type[nn.Module], ...] = (nn.Sequential, Residual, *CONVERT)
-"""What a model can be made of."""
+"""The modules that a model may contain."""
 
 FEATURES: dict[type[nn.Module], str] = {
     nn.Linear: "in_features",
@@ -30,7 +30,7 @@ FEATURES: dict[type[nn.Module], str] = {
 
 
 REMEDY = "use a smaller image or fewer channels"
-"""What helps if the matrices of a model are too large."""
+"""The remedy if the matrices of a model are too large."""
 
 
 def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network:
@@ -99,9 +99,9 @@ def _features(module: nn.Module) -> tuple[int]:
 def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], x: Features) -> Features:
     """Return the features after a module, which is called `name` and is inside `around`."""
     if any(module is outer for outer in around):
-        raise ValueError(f"layer {name!r} contains itself; take that place out of the model")
+        raise ValueError(f"layer {name!r} contains itself; remove that from the model")
     if module is None:
-        raise TypeError(f"layer {name!r} is None; leave it out of the model")
+        raise TypeError(f"layer {name!r} is None; remove it from the model")
     _check_forward(module, name)
     kind = parametrize.type_before_parametrizations(module)
     if isinstance(module, nn.Sequential):
@@ -132,7 +132,7 @@ def _check_body(body: nn.Module) -> None:
     kinds = ((parametrize.type_before_parametrizations(part), part) for part in body.modules())
     first = next((part for kind, part in kinds if kind in CONVERT and kind not in VIEWS), None)
     if getattr(first, "inplace", False):
-        raise ValueError(f"its body starts with {first}, which changes x before the sum; take inplace=False")
+        raise ValueError(f"its body starts with {first}, which changes x before the sum; use inplace=False")
 
 
 @contextmanager

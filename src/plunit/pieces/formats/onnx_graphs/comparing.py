@@ -1,7 +1,7 @@
-"""Compare what was read of a graph with its nodes, evaluated one by one in NumPy by the reference of onnx.
+"""Compare the functions read from a graph with its nodes, evaluated one by one by onnx's reference implementation.
 
-`waves` has functions as pieces. Here each operator is that of the reference, on numbers in float64. A graph on which
-the two differ is refused: between its kinks, on both sides of each, and at each; the whole network at random points.
+`waves` represents functions by their pieces. Here the reference evaluates each operator on float64 numbers: at, next to
+and between the kinks of each function, and for the whole network at random points. A graph is refused if they differ.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plunit.pieces.networks import Network, terms
 
 _ROUNDING = 1e-12
 _ROUGH = 1e-9  # rounding of several layers, whose terms may cancel
-_LEAST = 1e-200  # smaller than all numbers of a graph, and larger than what underflows on the way
+_LEAST = 1e-200  # smaller than all numbers of a graph, and larger than intermediate values that underflow
 _NUMBERS = 2**20
 _PARTS = np.array([0.03, 0.29, 0.5, 0.83])
 
@@ -88,7 +88,7 @@ class UnitNodes:
         values: dict[str, Any] = {self.source: z.reshape(len(z), *self.shape)}
         terms = np.abs(z)
         for node, shape, _ in steps:
-            # with a first axis for the points, all signals need the same axes behind it
+            # with a first axis for the points, all signals need the same other axes
             axes = max(len(shape), *(np.ndim(constants[name]) for name in node.input if name and name not in values), 0)
             lifted = {
                 name: value.reshape(len(z), *[1] * (axes + 1 - value.ndim), *value.shape[1:])

@@ -71,7 +71,7 @@ class Follower:
         self._start(source.name, Tensor(math.prod(source.shape)), source.shape)
 
     def follow_lowered(self, node: Any) -> list[Any]:
-        """Follow a node, or the nodes that it stands for; return those."""
+        """Follow a node, or the simpler nodes that replace it; return these."""
         if full_name(node) not in LOWERED or not isinstance(self.values.get(node.input[0]), Signal):
             self.follow(node)
             return [node]
@@ -105,11 +105,11 @@ class Follower:
                 self.values[node.output[0]] = np.array(False)  # of finite numbers
             elif kind in _PROBABILITIES:
                 raise ValueError(
-                    "it makes probabilities of scores, which is not piecewise-linear; cut out the part up to the "
+                    "it turns scores into probabilities, which is not piecewise-linear; extract the part up to the "
                     f"scores, {node.input[0]!r}, with {_CUT}"
                 )
             else:
-                raise ValueError(f"it is not piecewise-linear, or not known; known are {_KNOWN}")
+                raise ValueError(f"this operator is not piecewise-linear, or not supported; supported are {_KNOWN}")
         self._unread.update(dict.fromkeys(node.output, node.op_type))
 
     def _value(self, name: str) -> Any:
@@ -169,7 +169,7 @@ class Follower:
         return tensor, slope, shift
 
     def _step(self, node: Any, signal: Signal) -> None:
-        """Note a node that computes a function of each number of a tensor, or only gives it another shape."""
+        """Record a node that computes a function of each number of a tensor, or only reshapes it."""
         root, slope, shift = self._root(signal.tensor)
         self._steps[root.number].add(node, signal.shape, signal.wave.compose(slope, shift).knots)
 
@@ -212,7 +212,7 @@ class Follower:
         self.values[name] = signal
 
     def _on_one_tensor(self, signals: list[Signal]) -> tuple[Tensor | None, list[Wave]]:
-        """Return signals as functions of the numbers of one tensor; None if there is no such tensor."""
+        """Return signals as functions of the numbers of one tensor; None if that is impossible."""
         pairs = [(signal.tensor, signal.wave) for signal in signals]
         while len({tensor.number for tensor, _ in pairs}) > 1:
             i = max(range(len(pairs)), key=lambda i: pairs[i][0].number)
@@ -242,7 +242,7 @@ class Follower:
             last, rest = ("Add", b) if kind == "Max" else ("Sub", a)
             self.follow(_node(last, [rest, f"{name} excess"], name))
         else:
-            raise ValueError("it joins values of different layers, and only sums, Max, Min and Concat may")
+            raise ValueError("it combines values of different layers; only sums, Max, Min and Concat may")
 
     def _expanded(self, node: Any, i: int, shape: tuple[int, ...]) -> Any:
         """Return a node with an input broadcast to a shape."""
@@ -386,7 +386,7 @@ def _check_domains(model: Any) -> None:
 
 
 def _load_arrays(graph: Any, folder: Path, room: Room) -> None:
-    """Check the sizes of all arrays, and read those that lie in a file beside the model."""
+    """Check the sizes of all arrays, and read those in a separate file."""
     from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
     from onnx.helper import tensor_dtype_to_np_dtype
 
@@ -399,7 +399,7 @@ def _load_arrays(graph: Any, folder: Path, room: Room) -> None:
             length = str(count * tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
             given = {entry.key: entry.value for entry in tensor.external_data}.setdefault("length", length)
             if given != length:
-                raise ValueError(f"array {tensor.name!r} needs {length} bytes, and {given} lie beside the model")
+                raise ValueError(f"array {tensor.name!r} needs {length} bytes, but its separate file declares {given}")
             tensor.external_data.add(key="length", value=length)
             # onnx refuses places outside the model's folder
             load_external_data_for_tensor(tensor, str(folder))

@@ -59,7 +59,7 @@ class Call:
         """Return a limit of Clip, an input or in older models an attribute; None if there is none."""
         given = self.array(i) if len(self.values) > i and self.values[i] is not None else None
         limit = np.float32(self.attributes.get(name, default)) if given is None else given
-        # the largest number of a type is how exporters write that there is no limit
+        # exporters write the largest number of a type for no limit
         largest = np.finfo(limit.dtype).max if limit.dtype.kind == "f" else np.inf
         return None if np.abs(limit) >= largest else constant(limit, self.shape)
 
@@ -203,7 +203,7 @@ _NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and 
 def fold(node: Any, values: list[Any], version: int, room: Room) -> list[Any]:
     """Compute the results of a node from arrays."""
     if full_name(node) not in _FOLDED.split():
-        raise ValueError(f"it is not known for arrays; known are {', '.join(_FOLDED.split())}")
+        raise ValueError(f"this operator is not supported on arrays; supported are {', '.join(_FOLDED.split())}")
     room.take("its result", 8 * largest_size(node, values))
     named = {name: value for name, value in zip(node.input, values, strict=True) if name}
     return list(_evaluator(node, version).run(None, named))
@@ -213,7 +213,7 @@ def largest_size(node: Any, values: list[Any]) -> int:
     """Return the most numbers that the results of a node on arrays can have; ValueError if that is not known."""
     given = attributes(node)
     if node.op_type == "Cast" and given.get("to") not in _NUMBERS:
-        raise ValueError("it makes other things than numbers of an array")
+        raise ValueError("it casts an array to something other than numbers")
     if node.op_type == "Constant":
         if set(given) - _CONSTANTS:
             raise ValueError(
