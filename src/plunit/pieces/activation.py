@@ -51,7 +51,7 @@ class Activation:
     """f(0) = at_zero, f' = slopes[..., j] between knots[..., j - 1] and knots[..., j].
 
     Args:
-        knots: [..., k], in order along the last axis; an infinite knot stands for a missing one.
+        knots: [..., k], in order along the last axis; an infinite knot represents a missing one.
         slopes: [..., k + 1].
         at_zero: [...].
 

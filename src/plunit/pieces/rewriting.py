@@ -198,7 +198,7 @@ def _terms(f: Activation, unit: int) -> tuple[float, list[tuple[float, float, fl
     """Return the constant of one unit, and (factor, sign, shift) of its terms."""
     knots = np.unique(f.knots[unit])
     knots = knots[np.isfinite(knots)]
-    # if several knots are at one place, the slope after the last counts
+    # of several knots at one place, the slope after the last counts
     behind = [np.sum(f.knots[unit] <= knot) for knot in knots]
     slopes = f.slopes[unit][[0, *behind]]
     near = np.flatnonzero(np.abs(knots) <= _FAR)

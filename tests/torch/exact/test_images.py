@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from plunit.pieces import graphs, network
-from plunit.pieces.graphs import Room, Tensor, make_layers
+from plunit.pieces.graphs import Budget, Tensor, make_layers
 from plunit.torch import PLU, Residual, to_network
 from plunit.torch.exact.layers import CONVERT, Features, largest
 
@@ -169,9 +169,9 @@ def test_the_matrices_of_all_layers_count(monkeypatch):
 
 def of_windows(windows, inputs):
     """The network of the largest number in each window."""
-    room = Room()
-    found = largest(windows, Features(Tensor(inputs), (inputs,), room))
-    return network(make_layers(found.node, room).layers)
+    budget = Budget()
+    found = largest(windows, Features(Tensor(inputs), (inputs,), budget))
+    return network(make_layers(found.node, budget).layers)
 
 
 @pytest.mark.parametrize("taps", [1, 2, 3, 4, 5, 8, 9])

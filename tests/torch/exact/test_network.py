@@ -10,7 +10,7 @@ from rational_networks import forward, rational
 from torch import nn
 
 from plunit.pieces import Layer, Network, polygons
-from plunit.pieces.graphs import Room
+from plunit.pieces.graphs import Budget
 from plunit.torch import PLU, Residual, to_network
 from plunit.torch.exact.network import convert_module
 
@@ -82,7 +82,7 @@ def test_layers_in_a_row_are_the_exact_function_of_their_weights():
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else str(value),
 )
 def test_rounded_factors_are_said(layer, rounded):
-    assert convert_module(nn.Sequential(layer.eval()), (3, 3), Room()).rounded == rounded
+    assert convert_module(nn.Sequential(layer.eval()), (3, 3), Budget()).rounded == rounded
 
 
 def test_a_module_may_stand_in_several_places():

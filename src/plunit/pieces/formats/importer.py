@@ -11,7 +11,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.graphs import Room, check_bytes
+from plunit.pieces.graphs import Budget, check_bytes
 from plunit.pieces.networks import LayerLike, Network, network
 
 __all__ = ["Importer"]
@@ -32,7 +32,7 @@ class Importer:
       other package, so that an error can name the format even if the package that reads it is missing.
     - `read` executes nothing from a file: no pickle, no lambda, no import by a name in the file.
     - `read` checks sizes before it reserves memory: no part of a file and no array has more than `LIMIT` bytes, and all
-      arrays together, counted by one `Room`, at most twice that. A small file can name a large array, or one many
+      arrays together, counted by one `Budget`, at most twice that. A small file can name a large array, or one many
       times.
     - An unknown layer is an error that names it; no layer is skipped.
     - `read` makes its network with `build`, which checks the sizes of the layers.
@@ -133,18 +133,18 @@ def _names_in_zip(path: Path) -> tuple[str, ...]:
         return ()
 
 
-def build(layers: Sequence[LayerLike], room: Room | None = None) -> Network:
+def build(layers: Sequence[LayerLike], budget: Budget | None = None) -> Network:
     """Return the network of these layers; ValueError if one of them is too wide, or if all need too much memory.
 
-    `room` is that of the file, if other arrays were made of it.
+    `budget` is that of the file, if it counts other arrays already.
 
     A small file can name a large width, and a layer of that width may need a square matrix: between two activations,
     and as the product of two affine layers.
     """
-    room, before, units = room or Room(), 0, 0
+    budget, before, units = budget or Budget(), 0, 0
     for layer in layers:
         if isinstance(layer, Activation):
-            room.take(f"a layer of {units:,} units", 8 * units * before)
+            budget.take(f"a layer of {units:,} units", 8 * units * before)
             before = units
         elif len(np.shape(layer[0])) == 2:
             units, inputs = np.shape(layer[0])

@@ -20,7 +20,7 @@ from torch.nn import functional
 from plunit.pieces import Activation, activation
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.formats.pooling import Slide, find_windows, pair_maxima
-from plunit.pieces.graphs import Pick, Product, Room, Total, check_bytes
+from plunit.pieces.graphs import Budget, Pick, Product, Total, check_bytes
 from plunit.pieces.graphs import Tensor as Node
 from plunit.torch.module import PLU
 
@@ -34,12 +34,12 @@ _Linear = Callable[[Tensor], Tensor]
 class Features:
     """The features after some layers; each method returns those after one more.
 
-    `room` counts the matrices of the layers before they are made, so that an error names the layer.
+    `budget` counts the matrices of the layers before they are made, so that an error names the layer.
     """
 
     node: Node
     shape: tuple[int, ...]
-    room: Room
+    budget: Budget
 
     def linear(self, apply: _Linear, bias: Floats, *, is_mean: bool = False) -> Features:
         """W x + b, for a linear function W of the features, and b for each channel after it, or each feature."""
@@ -59,7 +59,7 @@ class Features:
         return self._affine(Product(weight), bias, (len(weight),))
 
     def scale(self, factor: Floats, shift: Floats) -> Features:
-        """Factor x + shift of each feature, with rounded factors."""
+        """X -> factor x + shift for each feature, with rounded factors."""
         scaled = self._affine(Pick(np.arange(self.node.size), factor), shift, self.shape)
         return replace(scaled, node=replace(scaled.node, rounded=True))
 
@@ -109,7 +109,7 @@ class Features:
 
     def count(self, outputs: int, inputs: int) -> None:
         """Count a matrix [outputs, inputs]; ValueError if it is too large."""
-        self.room.take(f"its matrix of {outputs:,} x {inputs:,} numbers", 8 * outputs * inputs)
+        self.budget.take(f"its matrix of {outputs:,} x {inputs:,} numbers", 8 * outputs * inputs)
 
 
 Converter = Callable[[Any, Features], Features]
@@ -137,7 +137,7 @@ def weight_of(module: nn.Module) -> Floats:
     """Return the weight of a layer in float64; ValueError if it has none."""
     weight = getattr(module, "weight", None)
     if weight is None:
-        raise ValueError("it has no weight; set one, or leave the layer out")
+        raise ValueError("it has no weight; set one, or remove the layer")
     return np.asarray(array(weight))
 
 
@@ -281,7 +281,7 @@ CONVERT: dict[type[nn.Module], Converter] = {
     nn.Unflatten: _unflatten,
     nn.Identity: _same,
 }
-"""How each of these layers is turned into affine maps and activations (see `Converter`)."""
+"""The converter of each layer (see `Converter`)."""
 
 VIEWS = tuple(kind for kind, convert in CONVERT.items() if convert in (_dropout, _flatten, _unflatten, _same))
 """Layers whose output is, in eval mode, their input in the same memory."""

@@ -13,7 +13,7 @@ from torch.nn.utils import parametrize
 
 from plunit.pieces import Network, network
 from plunit.pieces.formats.importer import Model
-from plunit.pieces.graphs import Room, Tensor, make_layers
+from plunit.pieces.graphs import Budget, Tensor, make_layers
 from plunit.torch.exact.layers import AXES, CONVERT, VIEWS, Features
 from plunit.torch.module import PLU, Residual
 
@@ -56,17 +56,17 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     >>> f.inputs, f.outputs
     (192, 36)
     """
-    return convert_module(module, shape, Room(REMEDY)).network
+    return convert_module(module, shape, Budget(REMEDY)).network
 
 
-def convert_module(module: nn.Module, shape: Sequence[int] | None, room: Room) -> Model:
-    """Return `to_network(module, shape)`, whose matrices have a place in `room`, and whether factors were rounded."""
+def convert_module(module: nn.Module, shape: Sequence[int] | None, budget: Budget) -> Model:
+    """Return `to_network(module, shape)` within a budget of memory, and whether factors were rounded."""
     inputs = _features(module) if shape is None else _shape_of(shape)
     # the matrices are counted before they are made, so that an error names the layer
-    with room.lend():
-        output = _walk(module, "", (), Features(Tensor(prod(inputs)), inputs, room))
+    with budget.lend():
+        output = _walk(module, "", (), Features(Tensor(prod(inputs)), inputs, budget))
     with _name_layer(module, ""):
-        layers, _, rounded = make_layers(output.node, room)
+        layers, _, rounded = make_layers(output.node, budget)
         return Model(network(layers), rounded=rounded)
 
 

@@ -28,7 +28,7 @@ _Graph = tuple[dict[str, Any], int]
 """The arrays of a graph by name, and the version of its operators."""
 
 Unit = tuple[Activation | None, Floats]
-"""The function of units, None for the identity, and how much it differs at most from that of the graph, [units]."""
+"""The function of units, None for the identity, and its largest difference from that of the graph, [units]."""
 
 
 def probes(waves: Iterable[Floats], units: int) -> Floats:

@@ -32,7 +32,7 @@ from plunit.pieces.formats.onnx_graphs.operators import (
     rounds,
 )
 from plunit.pieces.formats.onnx_graphs.waves import Wave
-from plunit.pieces.graphs import Pick, Product, Room, Tensor, Total, check_bytes, make_layers
+from plunit.pieces.graphs import Budget, Pick, Product, Tensor, Total, check_bytes, make_layers
 from plunit.pieces.merging import slim
 
 
@@ -56,7 +56,7 @@ class GraphInput(NamedTuple):
 class Follower:
     """Follows a graph node by node, for one sample: the values found so far by name, arrays and signals."""
 
-    def __init__(self, source: GraphInput, constants: Mapping[str, Any], version: int, room: Room) -> None:
+    def __init__(self, source: GraphInput, constants: Mapping[str, Any], version: int, budget: Budget) -> None:
         self.values: dict[str, Any] = dict(constants)
         self.version = version
         self._kind = source.kind
@@ -66,7 +66,7 @@ class Follower:
         self._made: dict[tuple[int, int], Tensor] = {}
         self._checked: set[str] = set()
         self._unread: dict[str, str] = {}
-        self._room = room
+        self._budget = budget
         self.rounded = False
         self._start(source.name, Tensor(math.prod(source.shape)), source.shape)
 
@@ -77,7 +77,7 @@ class Follower:
             return [node]
         with _name_node(node):
             found = lower(node, self.values[node.input[0]].shape)
-            self._room.take("its arrays", sum(array.nbytes for array in found.arrays.values()))
+            self._budget.take("its arrays", sum(array.nbytes for array in found.arrays.values()))
             self.values.update(found.arrays)
             for each in found.nodes:
                 self.follow(each)
@@ -91,7 +91,7 @@ class Follower:
             kind = full_name(node)
             self._check_integers(node)
             if not any(isinstance(value, Signal) for value in values):
-                self.values.update(zip(node.output, fold(node, values, self.version, self._room), strict=False))
+                self.values.update(zip(node.output, fold(node, values, self.version, self._budget), strict=False))
             elif kind in PICKED:
                 self._pick(node, values)
             elif kind in AFFINE:
@@ -178,7 +178,7 @@ class Follower:
         if "axis" in attributes(node):
             raise ValueError("it broadcasts along an axis, as versions before 7 did; export a later version")
         shape = np.broadcast_shapes(*(_shape_of(value) for value in values if value is not None))
-        self._room.take("its result", 8 * math.prod(shape))
+        self._budget.take("its result", 8 * math.prod(shape))
         for i, value in enumerate(values):
             if isinstance(value, Signal) and value.tensor.size != math.prod(shape):
                 node, values = self._expanded(node, i, shape), [*values]
@@ -197,7 +197,7 @@ class Follower:
         )
         wave = ELEMENTWISE[node.op_type](call)
         self.rounded |= rounds(call, node.op_type)
-        self._room.take("a function of the units", wave.nbytes)
+        self._budget.take("a function of the units", wave.nbytes)
         name = node.output[0]
         signal = Signal(name, tensor, wave, shape)
         self._step(node, signal)
@@ -276,7 +276,7 @@ class Follower:
             places[name] = np.arange(start, start + math.prod(shape)).reshape(shape)
             start += math.prod(shape)
         moved = [places.get(name, value) for name, value in zip(node.input, values, strict=True)]
-        self._room.take("its result", 8 * largest_size(node, moved))
+        self._budget.take("its result", 8 * largest_size(node, moved))
         results = compute(node, ChainMap(places, self.values), self.version)
         count = sum(signal.tensor.size for signal in signals)
         for name, index in zip(node.output, results, strict=False):
@@ -293,7 +293,7 @@ class Follower:
 
     def _affine(self, node: Any, signals: list[Signal], linear: Total | Product, bias: Floats) -> None:
         """Add the tensor of a node that is affine in signals; the bias has the shape of its result."""
-        self._room.take("its result", 8 * bias.size)
+        self._budget.take("its result", 8 * bias.size)
         tensors = tuple(self._tensor(signal) for signal in signals)
         rounded = node.op_type == "BatchNormalization"
         self._start(node.output[0], Tensor(bias.size, tensors, linear, bias.reshape(-1), rounded=rounded), bias.shape)
@@ -344,8 +344,8 @@ def _load(path: Path) -> Model:
     _check_domains(model)
     for node in graph.node:
         node.domain = "" if node.domain in _DOMAINS else node.domain
-    room = Room()
-    _load_arrays(graph, path.parent, room)
+    budget = Budget()
+    _load_arrays(graph, path.parent, budget)
     constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     for what, ends in (("inputs", inputs), ("outputs", graph.output)):
@@ -358,11 +358,11 @@ def _load(path: Path) -> Model:
     version = max((entry.version for entry in model.opset_import if entry.domain in _DOMAINS), default=1)
     shape, batch = _shape(inputs[0])
     kind = onnx.TensorProto.DataType.Name(inputs[0].type.tensor_type.elem_type)
-    follower = Follower(GraphInput(inputs[0].name, shape, kind), constants, version, room)
+    follower = Follower(GraphInput(inputs[0].name, shape, kind), constants, version, budget)
     nodes = [each for node in graph.node for each in follower.follow_lowered(node)]
     name = graph.output[0].name
-    layers, jump, rounded = make_layers(follower.output(name), room)
-    net = build(slim(layers), room)
+    layers, jump, rounded = make_layers(follower.output(name), budget)
+    net = build(slim(layers), budget)
     found = follower.values[name].shape
     if batch and found[:1] != (1,):
         raise ValueError(
@@ -385,7 +385,7 @@ def _check_domains(model: Any) -> None:
             )
 
 
-def _load_arrays(graph: Any, folder: Path, room: Room) -> None:
+def _load_arrays(graph: Any, folder: Path, budget: Budget) -> None:
     """Check the sizes of all arrays, and read those in a separate file."""
     from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
     from onnx.helper import tensor_dtype_to_np_dtype
@@ -393,7 +393,7 @@ def _load_arrays(graph: Any, folder: Path, room: Room) -> None:
     inside = (part.t for node in graph.node for part in node.attribute if part.HasField("t"))
     for tensor in (*graph.initializer, *inside):
         count = math.prod(tensor.dims)
-        room.take(f"array {tensor.name!r}", 8 * count)
+        budget.take(f"array {tensor.name!r}", 8 * count)
         if uses_external_data(tensor):
             # without a length, the rest of the file would be read
             length = str(count * tensor_dtype_to_np_dtype(tensor.data_type).itemsize)

@@ -18,7 +18,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, blocks
 from plunit.pieces.formats.onnx_graphs.waves import Wave
-from plunit.pieces.graphs import Room, check_bytes
+from plunit.pieces.graphs import Budget, check_bytes
 
 _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)
@@ -200,11 +200,11 @@ _CONSTANTS = {"value", "value_float", "value_floats", "value_int", "value_ints"}
 _NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and bool, as TensorProto numbers them
 
 
-def fold(node: Any, values: list[Any], version: int, room: Room) -> list[Any]:
+def fold(node: Any, values: list[Any], version: int, budget: Budget) -> list[Any]:
     """Compute the results of a node from arrays."""
     if full_name(node) not in _FOLDED.split():
         raise ValueError(f"this operator is not supported on arrays; supported are {', '.join(_FOLDED.split())}")
-    room.take("its result", 8 * largest_size(node, values))
+    budget.take("its result", 8 * largest_size(node, values))
     named = {name: value for name, value in zip(node.input, values, strict=True) if name}
     return list(_evaluator(node, version).run(None, named))
 
