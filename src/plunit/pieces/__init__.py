@@ -90,8 +90,8 @@ if TYPE_CHECKING:
 def _modules() -> dict[str, str]:
     """Return the module of each public name, from the imports above, which type checkers read and nothing runs.
 
-    So each name stands once, with its type, and is loaded when it is used. Plain imports would run all rooms for each
-    of them: a cell of the lab would then depend on every file of this package, and `plunit.sklearn` start more slowly.
+    So each name is listed once, with its type, and is loaded when it is used. Plain imports would run all rooms: each
+    cell of the lab would then depend on every file of this package, and `plunit.sklearn` would start more slowly.
     """
     (block,) = (node for node in ast.parse(Path(__file__).read_text()).body if isinstance(node, ast.If))
     imports = (node for node in block.body if isinstance(node, ast.ImportFrom))

@@ -12,6 +12,9 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 
+Affine = tuple[Floats, Floats]
+"""weight [out, in] and bias [out]."""
+
 WORD = 64
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plunit.pieces.activation import Activation, identity, stack
-from plunit.pieces.arrays import Floats, Ints, blocks
+from plunit.pieces.arrays import Affine, Floats, Ints, blocks
 from plunit.pieces.networks import LayerLike
 from plunit.pieces.rounding import exact_product, product_is_exact, sum_is_exact
 
@@ -144,7 +144,7 @@ def make_layers(output: Tensor, budget: Budget) -> Layering:
 
     A difference d of the values before an activation is at most (its largest slope) d after it, plus the jump.
     """
-    ready: dict[tuple[int, ...], tuple[_Affine, bool]] = {}
+    ready: dict[tuple[int, ...], tuple[Affine, bool]] = {}
     while True:
         stages = _stages(output)
         try:
@@ -209,10 +209,6 @@ def _between(tensors: Iterable[Tensor], stops: Callable[[Tensor], bool]) -> list
     return [seen[number] for number in sorted(seen)]
 
 
-_Affine = tuple[Floats, Floats]
-"""weight [out, in] and bias [out]."""
-
-
 class _InexactProduct(Exception):
     """Affine maps in a row whose product float64 does not hold; `tensors` are to be kept apart by identity units."""
 
@@ -243,8 +239,8 @@ class _Rows:
 
 
 def _join(
-    held: Sequence[Tensor], wanted: Sequence[Tensor], budget: Budget, ready: dict[tuple[int, ...], tuple[_Affine, bool]]
-) -> tuple[_Affine, bool]:
+    held: Sequence[Tensor], wanted: Sequence[Tensor], budget: Budget, ready: dict[tuple[int, ...], tuple[Affine, bool]]
+) -> tuple[Affine, bool]:
     """Return (weight, bias) of the tensors `wanted`, as affine in those `held`, and whether a factor was rounded."""
     key = (*(each.number for each in held), -1, *(each.number for each in wanted))
     if key not in ready:
@@ -262,7 +258,7 @@ class _Joint:
     def __init__(self, held: Sequence[Tensor], budget: Budget) -> None:
         self.rounded = False
         self._budget = budget
-        self._found: dict[int, _Rows | _Affine] = {}
+        self._found: dict[int, _Rows | Affine] = {}
         self._width = 0
         for each in held:
             index = np.arange(self._width, self._width + each.size)
@@ -270,7 +266,7 @@ class _Joint:
             self._width += each.size
         self._held = set(self._found)
 
-    def affine(self, wanted: Sequence[Tensor]) -> _Affine:
+    def affine(self, wanted: Sequence[Tensor]) -> Affine:
         """Return (weight, bias) of these tensors, one after another."""
         for each in _between(wanted, lambda t: t.number in self._held):
             if each.number not in self._found:
@@ -284,7 +280,7 @@ class _Joint:
     def _take(self, units: int) -> None:
         self._budget.take(f"a layer of {units:,} units", 8 * units * self._width)
 
-    def _compose(self, tensor: Tensor) -> _Rows | _Affine:
+    def _compose(self, tensor: Tensor) -> _Rows | Affine:
         """Return map(parents) + bias; `_InexactProduct` if float64 does not hold it and parents can be kept apart."""
         self.rounded |= tensor.rounded
         parents = [self._found[parent.number] for parent in tensor.parents]
@@ -301,7 +297,7 @@ class _Joint:
             raise _InexactProduct(apart)
         return found
 
-    def _pick(self, pick: Pick, parents: Sequence[_Rows | _Affine], bias: Floats) -> _Rows | _Affine:
+    def _pick(self, pick: Pick, parents: Sequence[_Rows | Affine], bias: Floats) -> _Rows | Affine:
         if all(isinstance(part, _Rows) for part in parents):
             # the last number is that of index -1
             parts: list[Any] = [*parents, _Rows(np.array([-1]), np.zeros(1), np.zeros(1))]
@@ -322,7 +318,7 @@ class _Joint:
             weight, shift = self._times(factor[:, None], weight), self._times(factor, shift)
         return weight, self._plus(shift, bias)
 
-    def _total(self, total: Total, parents: Sequence[_Rows | _Affine], bias: Floats) -> tuple[_Affine, bool]:
+    def _total(self, total: Total, parents: Sequence[_Rows | Affine], bias: Floats) -> tuple[Affine, bool]:
         """Return the sum of the parents, and whether it is exact."""
         self._take(2 * len(bias))
         weight, shift, is_exact = np.zeros((len(bias), self._width)), bias, True
@@ -339,7 +335,7 @@ class _Joint:
             weight[place] += terms
         return (weight, shift), is_exact
 
-    def _product(self, product: Product, part: _Rows | _Affine, bias: Floats, inputs: int) -> tuple[_Affine, bool]:
+    def _product(self, product: Product, part: _Rows | Affine, bias: Floats, inputs: int) -> tuple[Affine, bool]:
         """Return W (part) + bias, and whether no sum of several products is rounded."""
         self._budget.take(f"a layer of {len(bias):,} units", 8 * len(bias) * inputs)
         matrix = product.matrix(len(bias), inputs)
@@ -363,7 +359,7 @@ class _Joint:
         weight[:, part.index[part.index >= 0]] = matrix[:, part.index >= 0]
         return (weight, bias), True
 
-    def _dense(self, part: _Rows | _Affine) -> _Affine:
+    def _dense(self, part: _Rows | Affine) -> Affine:
         if not isinstance(part, _Rows):
             return part
         self._take(len(part.bias))

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.activation import Activation, identity, stack
-from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.arrays import Affine, Floats, Ints
 from plunit.pieces.networks import Layer, LayerLike, Network
 from plunit.pieces.rounding import exact_product, sum_is_exact
 
-_Affine = tuple[Floats, Floats]
-_Stage = tuple[_Affine, Activation, _Affine]
+_Stage = tuple[Affine, Activation, Affine]
 """(weight, bias), the activation, and (weight, bias) of the next layer."""
 
 
@@ -63,7 +62,7 @@ def slim(layers: list[LayerLike]) -> list[LayerLike]:
     return found
 
 
-def _merge_equal(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
+def _merge_equal(layer: Affine, f: Activation, after: Affine) -> _Stage:
     """Merge units that are equal in all their numbers, where the sum of their outgoing weights is exact."""
     alike = _alike(layer[0])
     numbers = [layer[0][alike], layer[1][alike, None], f.knots[alike], f.slopes[alike], f.at_zero[alike, None]]
@@ -100,7 +99,7 @@ def _distinct(rows: Floats) -> tuple[Ints, Ints]:
     return np.unique(place, return_index=True)[1], place
 
 
-def _share_opposites(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
+def _share_opposites(layer: Affine, f: Activation, after: Affine) -> _Stage:
     """Replace ReLU of -z, where another unit is ReLU of z, by that unit and the identity of z."""
     is_relu = (f.at_zero == 0) & (f.slopes[:, 0] == 0) & (f.slopes[:, 1:] == 1).all(axis=1)
     is_relu &= (f.knots[:, :1] == 0).all(axis=1) & (f.knots.shape[1] > 0)
@@ -127,7 +126,7 @@ def _share_opposites(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
     return (weight, bias), Activation(knots, slopes, f.at_zero), (taken, after[1])
 
 
-def _drop_unused(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
+def _drop_unused(layer: Affine, f: Activation, after: Affine) -> _Stage:
     """Leave out the units that the next layer does not take."""
     used = (after[0] != 0).any(axis=0)
     if used.all() or not used.any():
@@ -135,7 +134,7 @@ def _drop_unused(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
     return (layer[0][used], layer[1][used]), f.part(used), (after[0][:, used], after[1])
 
 
-def _carry_less(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
+def _carry_less(layer: Affine, f: Activation, after: Affine) -> _Stage:
     """Carry what identities are made of, or what is made of them, if that is less, and exact."""
     (weight, bias), (taken, shift) = layer, after
     carries = (f.slopes == 1).all(axis=1) & (f.at_zero == 0)

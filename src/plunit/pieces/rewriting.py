@@ -17,11 +17,8 @@ import numpy as np
 
 from plunit.pieces import activation
 from plunit.pieces.activation import Activation, identity, stack
-from plunit.pieces.arrays import Floats
+from plunit.pieces.arrays import Affine, Floats
 from plunit.pieces.networks import Layer, Network, check_network
-
-_Affine = tuple[Floats, Floats]
-"""weight [out, in] and bias [out]."""
 
 _FAR = 1024.0
 """A sum that starts at a knot of this size loses three digits of a z near 1."""
@@ -174,13 +171,13 @@ def to_relu(net: Network) -> Network:
     raise AssertionError("the last layer has no activation")
 
 
-def _product(after: _Affine, before: _Affine) -> _Affine:
+def _product(after: Affine, before: Affine) -> Affine:
     """Return (W, b) of W2 (W1 x + b1) + b2, in double precision."""
     (outer, shift), (inner, start) = after, before
     return outer @ inner, (outer @ start[:, None])[:, 0] + shift
 
 
-def _sums(f: Activation) -> tuple[_Affine, _Affine]:
+def _sums(f: Activation) -> tuple[Affine, Affine]:
     """Return f_u(z) = constant + sum of factor relu(sign z - shift) as the affine maps before and after the ReLUs."""
     constants, terms = np.zeros(len(f.knots)), []
     for unit in range(len(f.knots)):

@@ -218,7 +218,7 @@ class Panel:
         """Return the edges between the regions of the best network, [n, 4]."""
         x, y = self._task.box.tolist()
         found = polygons(self._exact(now, [best]).member(0), (x, y), limit=PIECES)
-        one, other = found.faces.beside.T
+        one, other = found.faces.neighbours.T
         bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
         return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)
 

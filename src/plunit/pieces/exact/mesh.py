@@ -66,11 +66,11 @@ class Faces:
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @cached_property
-    def beside(self) -> Ints:
-        """The two polygons at each edge, [edges, 2]: beside[e, flip] owns half-edge 2 e + flip; -1 if none does."""
-        beside = np.full(2 * len(self.ends), -1)
-        beside[self.halves] = self.owner
-        return beside.reshape(-1, 2)
+    def neighbours(self) -> Ints:
+        """The two polygons at each edge, [edges, 2]: neighbours[e, flip] owns half-edge 2 e + flip; -1 if none does."""
+        neighbours = np.full(2 * len(self.ends), -1)
+        neighbours[self.halves] = self.owner
+        return neighbours.reshape(-1, 2)
 
     def where(self, keep: Bools) -> Faces:
         """Return the polygons that are kept."""

@@ -79,7 +79,7 @@ def draw_slice(
     values = net(origin + s[..., None] * u + t[..., None] * v)[..., output]
     extent = [end for side in found.box for end in side]
     image = ax.imshow(values, origin="lower", extent=extent, aspect="auto", cmap="viridis", interpolation="bilinear")
-    inner = (found.faces.beside >= 0).all(axis=1)
+    inner = (found.faces.neighbours >= 0).all(axis=1)
     ax.add_collection(LineCollection(list(found.vertices[found.faces.ends[inner]]), colors="white", linewidths=0.4))
     ax.set(xlabel=f"$x_{{{first + 1}}}$", ylabel=f"$x_{{{second + 1}}}$")
     where = f", {', '.join(fixed[:4])}{', ...' if len(fixed) > 4 else ''}" if fixed else ""

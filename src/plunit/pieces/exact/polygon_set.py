@@ -208,6 +208,6 @@ def _read_box(net: Network | Ensemble, box: Any, limit: int) -> tuple[Side, Side
 
 def adjacent(faces: Faces) -> Ints:
     """Return the pairs of polygons with a common edge, [n, 2]."""
-    sides = np.sort(faces.beside, axis=1)
+    sides = np.sort(faces.neighbours, axis=1)
     code = np.unique((sides[:, 0] * len(faces) + sides[:, 1])[sides[:, 0] >= 0])
     return np.stack(np.divmod(code, len(faces)), axis=1)
