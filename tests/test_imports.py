@@ -125,7 +125,6 @@ def test_no_package_exports_a_name_of_one_of_its_modules():
 CONTRACTS = {
     *("PLU", "SmoothPLU", "plu", "inverse", "slope", "log_slope", "NAMESPACE"),  # of each framework
     *("check", "formula", "inverse_formula", "slope_formula", "log_slope_formula"),  # of PLU and of SmoothPLU
-    *("KEEPS_OUTPUT", "forward", "backward", "backward_learned"),  # of each kernel
     *("advance", "EXPERIMENTS", "compute", "IMPORTER", "main"),  # of each engine, experiment, format and program
 }
 """Names that several files define on purpose: each gives its own answer to one question."""

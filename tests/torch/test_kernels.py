@@ -1,4 +1,4 @@
-"""The contract of `plunit.torch.kernel.Kernel`: every implementation gives the bits of the native one."""
+"""Both implementations of PLU: the native kernel and PyTorch's own ops (`composite`) give the same bits."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def native():
-    """The registered operators as a kernel."""
+    """The registered operators, with the functions of `composite`."""
     ops = torch.ops.plunit
     return SimpleNamespace(
         forward=lambda x, alpha, c, outward: ops.plu(x, alpha, c),
@@ -27,7 +27,7 @@ def native():
 
 
 LOADERS = {"native": native, "composite": lambda: composite}
-"""The kernels, each with the function that returns it."""
+"""The implementations, each with the function that returns it."""
 
 
 @pytest.fixture(params=[pytest.param(name, marks=native_only if name == "native" else ()) for name in LOADERS])

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from plunit import learned
-from plunit.torch.kernel import widen
+from plunit.torch.composite import widen
 from plunit.torch.op import inverse, is_traced, plu
 
 _NAMESPACE = SimpleNamespace(sigmoid=torch.sigmoid, exp=torch.exp, clip=nn.functional.hardtanh)

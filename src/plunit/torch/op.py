@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from plunit.functional import check, formula, log_slope_formula, slope_formula
-from plunit.torch import composite, kernel, native
-from plunit.torch.kernel import Parameter, widen
+from plunit.torch import composite, native
+from plunit.torch.composite import Parameter, widen
 
 _native: Any = native.load()
 
@@ -70,7 +70,7 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         return x.copy_(y) if inplace else y
     if _native is None and x.is_cpu:
         native.notice()
-    return kernel.apply(composite, x, alpha, c, inplace)
+    return composite.plu(x, alpha, c, inplace)
 
 
 def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
