@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from plunit.sklearn import PLUDensity
-from plunit.sklearn.density.columns import Columns, Labels, limits, whole
+from plunit.sklearn.density.columns import ColumnLabels, Columns, limits, whole
 
 INF = np.inf
 RNG = np.random.default_rng(0)
@@ -84,7 +84,7 @@ def test_bounds_far_away_are_left_out(bounds):
     ],
 )
 def test_forms_of_bounds(bounds, expected):
-    low, high = limits(bounds, Labels(3, ["a", "b", "c"]))
+    low, high = limits(bounds, ColumnLabels(3, ["a", "b", "c"]))
     assert list(zip(low, high, strict=True)) == expected
 
 
@@ -131,7 +131,7 @@ WHOLE = np.array([[1.0, 0.5, 1e300], [2.0, 1.0, 1e300]])
 
 @pytest.mark.parametrize("integers", ["auto", ["a"], {0}, [True, False, False], np.array([True, False, False]), None])
 def test_which_columns_are_integers(integers):
-    found = whole(WHOLE, integers, Labels(3, ["a", "b", "c"]))
+    found = whole(WHOLE, integers, ColumnLabels(3, ["a", "b", "c"]))
     assert found.tolist() == [integers is not None, False, False]
 
 
@@ -153,7 +153,7 @@ def test_which_columns_are_integers(integers):
     ],
 )
 def test_wrong_bounds_and_integers_are_named(given, message):
-    labels = Labels(3, ["a", "b", "c"])
+    labels = ColumnLabels(3, ["a", "b", "c"])
     with pytest.raises(ValueError, match=message):
         limits(given["bounds"], labels) if "bounds" in given else whole(WHOLE, given["integers"], labels)
 

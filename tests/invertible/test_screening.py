@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from plunit.invertible import TOYS, Flow, conditional, density, toy
-from plunit.invertible.screening import screen
+from plunit.invertible.batches import screen
 
 
 def normal(n, columns, seed=0):

@@ -90,10 +90,10 @@ class Sample:
 
 
 class PreparedSample(Sample):
-    """Points that `prepare` has checked: contiguous float32, with weights of mean 1."""
+    """Points that `prepare_sample` has checked: contiguous float32, with weights of mean 1."""
 
 
-def prepare(sample: Sample | Array, features: int, what: str) -> PreparedSample:
+def prepare_sample(sample: Sample | Array, features: int, what: str) -> PreparedSample:
     """Return points for the engines, unchanged if they were prepared; ValueError if the points of `what` are wrong."""
     if isinstance(sample, PreparedSample) and sample.x.shape[1] == features:
         return sample
@@ -157,7 +157,7 @@ def check_looks(member: Member, steps: MemberSteps) -> None:
         raise ValueError(f"the member has room for {len(member.looks)} looks, {looks} are asked for")
 
 
-def shares(first: int, count: int) -> Array:
+def mean_shares(first: int, count: int) -> Array:
     """Return what the running mean takes in at steps first, first + 1, ...: much at the beginning, later 1/1000."""
     t = np.arange(first, first + count)
     return np.maximum(1 / AVERAGED, np.minimum(1.0, 9 / (10 + t)))
@@ -200,7 +200,7 @@ def advance_member(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> 
         "rate": steps.rate / mean,
         "root": root,
         "rho": np.broadcast_to(steps.rho, root.shape),
-        "share": shares(member.steps, steps.count),
+        "share": mean_shares(member.steps, steps.count),
     }
     with np.errstate(over="ignore"):  # of a rate that no network survives
         numbers = {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in schedules.items()}

@@ -2,7 +2,7 @@
 
 The likelihood of a model can grow without end if
 - a column is constant,
-- a value is an atom: at least `SHARE` of the rows have it, and at least `TIMES` of them,
+- a value is an atom: at least `ATOM_SHARE` of the rows have it, and at least `TIMES` of them,
 - columns are linearly dependent: scaled to variance 1, they have a standard deviation below `DEPENDENT` in some
   direction. Rows farther than `OUTLIER` spreads from the median are no evidence against it.
 """
@@ -16,10 +16,10 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 
-SHARE, TIMES = 0.1, 10
+ATOM_SHARE, TIMES = 0.1, 10
 DEPENDENT = 1e-5
 OUTLIER = 20.0
-ROWS = 10_000  # dependence is looked for in about this number of rows
+EXAMINED = 10_000  # dependence is looked for in about this number of rows
 
 _NAMED = 5
 
@@ -49,7 +49,7 @@ def is_atom(count: int, rows: int) -> bool:
     >>> is_atom(10, 100), is_atom(9, 90), is_atom(99, 1000)
     (True, False, False)
     """
-    return count >= max(TIMES, SHARE * rows)
+    return count >= max(TIMES, ATOM_SHARE * rows)
 
 
 def discrete(
@@ -79,8 +79,8 @@ def dependent(x: Array, columns: Array, names: Sequence[str] | None = None) -> I
 
 
 def thin(x: Any) -> Any:
-    """Return about `ROWS` of the rows of an array or tensor, evenly spaced."""
-    return x[:: max(1, len(x) // ROWS)]
+    """Return about `EXAMINED` of the rows of an array or tensor, evenly spaced."""
+    return x[:: max(1, len(x) // EXAMINED)]
 
 
 def middle_and_spread(x: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from plunit import learned
-from plunit.densities.chain import Member, MemberSteps, Sample, check_looks, mean_loss, nearest, shares
+from plunit.densities.chain import Member, MemberSteps, Sample, check_looks, mean_loss, mean_shares, nearest
 from plunit.densities.density_network import DensityNetwork
 from plunit.ensemble.adam import adam_step, corrections, judge_losses
 from plunit.ensemble.arrays import Array
@@ -29,7 +29,7 @@ def advance(members: Sequence[Member], steps: MemberSteps, threads: int | None =
 
 def _advance_member(member: Member, steps: MemberSteps) -> None:
     check_looks(member, steps)
-    rho, share = np.broadcast_to(steps.rho, steps.rate.shape), shares(member.steps, steps.count)
+    rho, share = np.broadcast_to(steps.rho, steps.rate.shape), mean_shares(member.steps, steps.count)
     drawn = Rows(steps.training.x, None, batch=steps.batch, seeds=[member.seed])
     for step in range(steps.count):
         if steps.tests and member.waited >= steps.patience:
@@ -37,19 +37,19 @@ def _advance_member(member: Member, steps: MemberSteps) -> None:
         rows = drawn.draw(0, member.steps * steps.batch, steps.batch)
         batch = Sample(steps.training.x[rows], None if steps.training.weight is None else steps.training.weight[rows])
         if _is_kinked(member, rho[step]) and member.steps % REFRESH == 0:
-            member.radii[...] = radii(network(member, member.theta, rho[step]), batch.x)
-        gradient = differentiate(network(member, member.theta, rho[step]), batch)
+            member.radii[...] = radii(member_network(member, member.theta, rho[step]), batch.x)
+        gradient = differentiate(member_network(member, member.theta, rho[step]), batch)
         _adam(member, gradient, steps.rate[step], share[step])
         member.steps += 1
         if steps.tests and member.steps % steps.every == 0:
-            _validate(member, mean_loss(network(member, member.average, rho[step]), steps.tests), steps)
+            _validate(member, mean_loss(member_network(member, member.average, rho[step]), steps.tests), steps)
 
 
 def _is_kinked(member: Member, rho: float) -> bool:
     return member.architecture.activation != "smooth" and rho == 0
 
 
-def network(member: Member, theta: Array, rho: float) -> DensityNetwork:
+def member_network(member: Member, theta: Array, rho: float) -> DensityNetwork:
     """Return the network of a member with given parameters."""
     return DensityNetwork(member.architecture, theta, member.order, member.sign, float(rho), member.radii)
 

@@ -12,7 +12,7 @@ import numpy as np
 from plunit.base.progress import Progress, interruption
 from plunit.base.ranges import as_count
 from plunit.densities import chain, numpy_chain
-from plunit.densities.chain import Member, MemberSteps, Sample, check_spread, initial_member, mean_loss, prepare
+from plunit.densities.chain import Member, MemberSteps, Sample, check_spread, initial_member, mean_loss, prepare_sample
 from plunit.densities.density_network import Architecture, start
 from plunit.ensemble.adam import half_cosine
 from plunit.ensemble.arrays import Array
@@ -81,14 +81,14 @@ def search(
         as_count(name, value, 1)
     _check(architectures, anneal, lr, patience)
     n = architectures[0].features
-    given, decide = prepare(training, n, "training"), prepare(validation, n, "validation")
+    given, decide = prepare_sample(training, n, "training"), prepare_sample(validation, n, "validation")
     check_spread(given)
     every = as_count("every", every) or max(1, steps // 100)
     plan = MemberSteps(
         rate=lr * half_cosine(steps),
         training=given,
         batch=min(batch, len(given.x)),
-        rho=roundings(steps) if anneal else np.zeros(steps),
+        rho=rho_schedule(steps) if anneal else np.zeros(steps),
         tests=decide,
         every=every,
         patience=patience,
@@ -111,7 +111,7 @@ def search(
     return found
 
 
-def roundings(steps: int) -> Array:
+def rho_schedule(steps: int) -> Array:
     """Return rho of each step: from 0.9 to 0.02 geometrically, then 0."""
     rounded = math.floor(SHARPENED * steps)
     return np.concatenate([np.geomspace(0.9, 0.02, rounded), np.zeros(steps - rounded)])

@@ -64,13 +64,13 @@ def _find_edge(c: float, dtype: torch.dtype) -> _Edge:
 def forward(x: Tensor, alpha: Parameter, c: Parameter, *, outward: bool = False, inplace: bool = False) -> Tensor:
     """Return PLU(x), rounded outward if alpha and c are numbers and `outward`, written into x if `inplace`."""
     if isinstance(alpha, Tensor) or isinstance(c, Tensor):
-        y = _tensors(widen(x), alpha, c).to(x.dtype)
+        y = _tensors(as_wide(x), alpha, c).to(x.dtype)
     elif outward:
         y = _outward(x, alpha, c)
     elif edge(c, x.dtype).exact:
         y = _from_clipped(hardtanh(x, -c, c), x, alpha)
     else:
-        wide = widen(x)
+        wide = as_wide(x)
         y = _from_clipped(hardtanh(wide, -c, c), wide, alpha).to(x.dtype)
     return x.copy_(y) if inplace else y
 
@@ -87,7 +87,7 @@ def backward(grad: Tensor, kept: Tensor, alpha: float, c: float) -> Tensor:
 
 def backward_learned(grad: Tensor, x: Tensor, alpha: Parameter, c: Parameter) -> Gradients:
     """Return the gradients of x, alpha and c; comparisons and `where` are avoided, which are slow on a CPU."""
-    g, wide = widen(grad), widen(x)
+    g, wide = as_wide(grad), as_wide(x)
     excess = wide - _clipped(wide, c)
     side = excess.sign()  # -1, 0 and 1 on the three pieces
     dalpha = sum_to_shape(excess * g, alpha) if isinstance(alpha, Tensor) else None
@@ -137,11 +137,11 @@ def _clipped(x: Tensor, c: Parameter) -> Tensor:
 
 def _outward(x: Tensor, alpha: float, c: float) -> Tensor:
     """Evaluate PLU so that |y| > c wherever |x| > c: an outer value that would round to c becomes the rim."""
-    size, rim = widen(x).abs(), edge(c, x.dtype).rim
+    size, rim = as_wide(x).abs(), edge(c, x.dtype).rim
     line = (size - c).mul_(alpha).add_(c)
     low = alpha <= 1  # whether the outer line is below the identity, outside
     y = torch.minimum(size, line.clamp_(min=rim)) if low else torch.maximum(size.clamp_(max=rim), line)
-    return y.copysign_(widen(x)).to(x.dtype)
+    return y.copysign_(as_wide(x)).to(x.dtype)
 
 
 def plu(x: Tensor, alpha: Parameter, c: Parameter, inplace: bool = False) -> Tensor:
@@ -166,7 +166,7 @@ def _overwrite(x: Tensor, alpha: Parameter, c: Parameter, learned: bool) -> Tens
     return x.copy_(plu(x.clone(), alpha, c))
 
 
-def widen(x: Tensor) -> Tensor:
+def as_wide(x: Tensor) -> Tensor:
     """Return x with enough digits to compute in: half precision as float32."""
     return x.float() if x.dtype in [torch.float16, torch.bfloat16] else x  # a list, which torch.jit.script compiles
 
@@ -217,7 +217,7 @@ class _Learned(torch.autograd.Function):
 
 def differentiable(grad: Tensor, kept: Tensor, alpha: Parameter, c: Parameter) -> Gradients:
     """Return the gradients as expressions that can be differentiated again; `kept` is y only if alpha is a number."""
-    g, wide = widen(grad), widen(kept)
+    g, wide = as_wide(grad), as_wide(kept)
     outside, sign = wide.abs() > c, wide.sign()
     zero = g.new_zeros(())
     dx = torch.where(outside, alpha * g, g).to(grad.dtype)

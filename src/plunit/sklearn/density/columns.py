@@ -15,22 +15,24 @@ from plunit.densities.density_network import MOST_FEATURES
 from plunit.ensemble.arrays import Array, is_constant
 
 NODES = 64  # the probability of an integer is a mean over this number of points of its interval
-INSIDE = 1 - 1e-9  # values are spread over this part of their interval: a point on its end may be on a bound
+SPREAD = 1 - 1e-9  # values are spread over this part of their interval: a point on its end may be on a bound
 
 TIED = 0.9  # a column is rounded if it has fewer distinct values than this part of the distinct rows
 
 GRID, FINEST = 10, 1e5
 """A column is rounded, too, if it has more values than this, all on a grid of fewer places than that."""
 
-FEW = 0.1  # fewer distinct values than this part of the rows, in a column that is not of integers, are warned of
+FEW_DISTINCT = (
+    0.1  # fewer distinct values than this part of the rows, in a column that is not of integers, are warned of
+)
 REPEATED = 0.5  # a larger part of rows that repeat others is warned of
 ROUNDED = 1e-9  # values nearer than this part of their range are one
 
-FAR = 1e6
+FAR_BOUND = 1e6
 """A bound that is farther from all values than so many times their range is no bound: its logarithm is a straight line,
 and rounds the values away."""
 
-EXACT = 2.0**53  # larger floating-point numbers are all integers
+EXACT_INTEGERS = 2.0**53  # larger floating-point numbers are all integers
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Columns:
 
     def scatter(self, x: Array, rng: np.random.RandomState) -> Array:
         """Return rows of which rounded values are anywhere in their intervals, at random; within the bounds."""
-        x = x + (rng.random_sample(x.shape) - 0.5) * (INSIDE * self.step)
+        x = x + (rng.random_sample(x.shape) - 0.5) * (SPREAD * self.step)
         x = np.where(x < self.low, 2 * self.low - x, x)
         return np.where(x > self.high, 2 * self.high - x, x)
 
@@ -81,7 +83,7 @@ class Columns:
         return np.asarray(np.random.default_rng(0).permuted(middles, axis=1).T * self.integer)
 
 
-class Labels:
+class ColumnLabels:
     """Columns by number or name."""
 
     def __init__(self, count: int, names: Sequence[str] | None) -> None:
@@ -100,7 +102,7 @@ class Labels:
         raise ValueError(f"{parameter} names columns by 0, ..., {self.count - 1}{known}, got {key!r}")
 
 
-def limits(bounds: Any, labels: Labels) -> tuple[Array, Array]:
+def limits(bounds: Any, labels: ColumnLabels) -> tuple[Array, Array]:
     """Return the bounds of all columns, low and high, with infinities for none.
 
     They are given as one pair for all columns, as a pair or None for each, or as a dict from columns to pairs.
@@ -135,9 +137,9 @@ def _is_pair(value: Any) -> bool:
     return all(part is None or (isinstance(part, numbers.Real) and not isinstance(part, bool)) for part in value)
 
 
-def whole(x: Array, integers: Any, labels: Labels) -> Array:
+def whole(x: Array, integers: Any, labels: ColumnLabels) -> Array:
     """Return which columns hold integers: for "auto" all whose values are, else those of names, numbers or a mask."""
-    there = ((x == np.rint(x)) & (np.abs(x) < EXACT)).all(0)
+    there = ((x == np.rint(x)) & (np.abs(x) < EXACT_INTEGERS)).all(0)
     if isinstance(integers, str) and integers == "auto":
         return np.asarray(there)
     if isinstance(integers, str) or not isinstance(integers, (Sequence, Set, np.ndarray, type(None))):
@@ -150,12 +152,14 @@ def whole(x: Array, integers: Any, labels: Labels) -> Array:
         i = labels.find("integers", key)
         named[i] = True
         if not there[i]:
-            odd = x[(x[:, i] != np.rint(x[:, i])) | (np.abs(x[:, i]) >= EXACT), i][0]
+            odd = x[(x[:, i] != np.rint(x[:, i])) | (np.abs(x[:, i]) >= EXACT_INTEGERS), i][0]
             raise ValueError(f"integers names {labels[i]}, which holds {odd:g}; round it, or leave it out of integers")
     return named
 
 
-def inspect(x: Array, rows: Array, bounds: Any, integers: Any, labels: Labels) -> tuple[Columns, Array, list[str]]:
+def inspect(
+    x: Array, rows: Array, bounds: Any, integers: Any, labels: ColumnLabels
+) -> tuple[Columns, Array, list[str]]:
     """Return the kinds of the columns that vary, the values of the constant ones (NaN for the others), and warnings.
 
     `x` are the distinct ones among all rows.
@@ -177,7 +181,7 @@ def inspect(x: Array, rows: Array, bounds: Any, integers: Any, labels: Labels) -
     step = np.where(integer, 1.0, 0.0)
     for i in np.flatnonzero(~same & ~integer).tolist():
         step[i], count = _step(x[:, i])
-        if step[i] and count < FEW * len(x):
+        if step[i] and count < FEW_DISTINCT * len(x):
             notes.append(
                 f"{labels[i]} has only {count} values in {len(rows)} rows; they are spread out by {step[i]:g}, the "
                 f"least distance of two. If they are categories or counts, give integers"
@@ -199,7 +203,7 @@ def inspect(x: Array, rows: Array, bounds: Any, integers: Any, labels: Labels) -
     return Columns(*(part[~same] for part in parts)), np.where(same, x[0], math.nan), notes
 
 
-def _check_inside(x: Array, low: Array, high: Array, labels: Labels) -> None:
+def _check_inside(x: Array, low: Array, high: Array, labels: ColumnLabels) -> None:
     """Raise ValueError unless all values are within the bounds."""
     for i in np.flatnonzero(((x < low) | (x > high)).any(0)).tolist():
         odd = x[(x[:, i] < low[i]) | (x[:, i] > high[i]), i][0]
@@ -229,7 +233,7 @@ def _near(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """Return the bounds, without those that are far away."""
     least, most = x.min(0), x.max(0)
     with np.errstate(over="ignore"):
-        far = FAR * (most - least)
+        far = FAR_BOUND * (most - least)
         return np.where(least - low > far, -math.inf, low), np.where(high - most > far, math.inf, high)
 
 

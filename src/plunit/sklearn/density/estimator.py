@@ -30,15 +30,15 @@ from plunit.sklearn.base import (
     check_name,
     check_number,
 )
-from plunit.sklearn.density.columns import Columns, Labels, inspect
+from plunit.sklearn.density.columns import ColumnLabels, Columns, inspect
 from plunit.sklearn.density.splits import (
     BestStart,
     WhitenedSplit,
     Whitening,
     best_starts,
-    identity,
     make_splits,
     mean_losses,
+    normal_network,
     repeat,
 )
 
@@ -49,7 +49,7 @@ BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" searches."""
 
 MOST_PARAMETERS = 10_000  # of those that "auto" searches; nor have they more than there are numbers in X
-LARGEST = 1e300  # differences and sums of larger values overflow
+LARGEST_VALUE = 1e300  # differences and sums of larger values overflow
 START, STEP = 1000, 8  # the numbers that a start needs in memory beside its parameters, and those of each step
 
 MOST_SAMPLED = 2**30  # the most numbers of a sample: 8 GiB
@@ -57,7 +57,7 @@ MOST_SAMPLED = 2**30  # the most numbers of a sample: 8 GiB
 MixturePart = tuple[Whitening, DensityNetwork, float]
 """A term weight p(v) |det dv/du| of p(u), with v the whitened u and p the density of the network."""
 
-LOOKS, PATIENCE = 100, 30
+VALIDATIONS, MOST_WITHOUT_PROGRESS = 100, 30
 """The number of looks at the validation rows, and of those without a better loss after which a start ends."""
 
 
@@ -128,14 +128,14 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, sample_weight: Any) -> str:  # noqa: N803
         self._check()
         x = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        if (largest := np.abs(x).max()) > LARGEST:
-            raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST:g}; scale its columns")
+        if (largest := np.abs(x).max()) > LARGEST_VALUE:
+            raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST_VALUE:g}; scale its columns")
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         x, weight = folds.drop_negligible(x, weight)
         rows = x
         x, _, weight = folds.merge(x, x[:, :0], weight)
         rng = check_random_state(self.random_state)
-        labels = Labels(x.shape[1], getattr(self, "feature_names_in_", None))
+        labels = ColumnLabels(x.shape[1], getattr(self, "feature_names_in_", None))
         columns, self.constants_, notes = inspect(x, rows, self.bounds, self.integers, labels)
         for note in notes:
             warnings.warn(note, stacklevel=4)
@@ -155,7 +155,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
             starts=self.n_init,
             steps=steps,
             every=every,
-            patience=PATIENCE,
+            patience=MOST_WITHOUT_PROGRESS,
             batch=min(int(self.batch_size), len(splits[0].training.x)),
             lr=float(self.learning_rate_init),
             anneal=self.activation == "plu",
@@ -194,7 +194,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _steps(self, rows: int) -> tuple[int, int]:
         """Return the number of steps, and of those from one look at the validation rows to the next."""
         steps = min(max(3 * rows, 4000), 20_000) if self.max_iter is None else int(self.max_iter)
-        every = max(1, steps // LOOKS)
+        every = max(1, steps // VALIDATIONS)
         return steps // every * every, every
 
     def _progress(self, sizes: int) -> Progress:
@@ -247,7 +247,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if self.normal_share_ == 0:
             return list(zip(whitenings, networks, [1 / count] * count, strict=True))
         weights = np.repeat([1 - self.normal_share_, self.normal_share_], count) / count
-        normals = [identity(self.means_.shape[1])] * count
+        normals = [normal_network(self.means_.shape[1])] * count
         return list(zip(2 * whitenings, networks + normals, weights.tolist(), strict=True))
 
     def _kinds(self) -> Columns:

@@ -17,7 +17,7 @@ import numpy as np
 from plunit.base.machine import processors
 from plunit.base.progress import SECONDS, Progress
 from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
-from plunit.densities.chain import PreparedSample, prepare
+from plunit.densities.chain import PreparedSample, prepare_sample
 from plunit.ensemble.arrays import Array, Scale
 from plunit.sklearn.density.columns import Columns
 from plunit.sklearn.folds import FEWEST, LARGEST_FOLD
@@ -71,7 +71,7 @@ def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None
     return min(found, key=lambda one: one.loss(*validation)) if validation else found[0]
 
 
-def identity(features: int) -> DensityNetwork:
+def normal_network(features: int) -> DensityNetwork:
     """Return the network of no blocks with z = x: after a whitening it is a normal density."""
     form = Architecture(features, 0)
     return DensityNetwork(form, np.zeros(form.parameters), np.arange(features)[None], np.ones((1, features)))
@@ -140,7 +140,7 @@ def make_splits(
 
 
 def _sample(white: Whitening, u: Array, weight: Array) -> PreparedSample:
-    return prepare(Sample(white.forward(u), None if np.ptp(weight) == 0 else weight), u.shape[1], "X")
+    return prepare_sample(Sample(white.forward(u), None if np.ptp(weight) == 0 else weight), u.shape[1], "X")
 
 
 def best_starts(
@@ -206,14 +206,14 @@ def _best_start(form: Architecture, split: WhitenedSplit, shared: _Progress, i: 
     shared.begin.wait()
     if form.blocks == 0:  # the whitening is all there is to it
         loss = _normal_loss(split)
-        return BestStart(form, identity(form.features), loss, np.array([loss]), 0, 0)
+        return BestStart(form, normal_network(form.features), loss, np.array([loss]), 0, 0)
     if shared.asked:
-        return BestStart(form, identity(form.features), math.nan, np.empty(0), 0, 0)
+        return BestStart(form, normal_network(form.features), math.nan, np.empty(0), 0, 0)
     options = {"seed": split.seed, "progress": shared.part(i, split.offset), **options}
     try:
         member = search([form], split.training, split.validation, **options)[0]
     except NoFiniteStart:
-        return BestStart(form, identity(form.features), math.inf, np.array([math.inf]), 0, 0)
+        return BestStart(form, normal_network(form.features), math.inf, np.array([math.inf]), 0, 0)
     seen = np.flatnonzero(np.isfinite(member.looks))
     steps = int(seen[-1] + 1) * options["every"]
     looks = member.looks[seen].astype(np.float64) + split.offset
