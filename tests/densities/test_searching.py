@@ -148,7 +148,7 @@ def test_members_that_diverge_come_last(engine, monkeypatch):
 
 
 def test_if_all_diverge_a_line_says_so(engine):
-    with pytest.raises(NoFiniteStart, match="no start gave finite numbers; standardise the columns, or take a smaller"):
+    with pytest.raises(NoFiniteStart, match="no start gave finite numbers; standardise the columns, or reduce lr from"):
         found(engine=engine, lr=1e38, steps=50, every=50)
 
 

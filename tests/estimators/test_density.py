@@ -164,7 +164,7 @@ def test_a_fit_that_fails_changes_nothing():
             None,
             r"values up to 1.7e\+308, .* scale its columns",
         ),
-        (RNG.normal(size=(100, 65)), None, "at most 64 columns, got 65; put a PCA before, or drop columns"),
+        (RNG.normal(size=(100, 65)), None, "at most 64 columns, got 65; reduce them with a PCA, or drop columns"),
         (np.ones((20, 2)), None, "all columns of X are constant; a density needs a column that varies"),
     ],
 )

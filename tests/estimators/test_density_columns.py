@@ -59,7 +59,7 @@ def test_points_outside_and_on_bounds():
     found = model.score_samples([[0.0], [1.0], [-1e-9], [1.1], [0.5]])
     assert np.isfinite(found).tolist() == [True, True, False, False, True]
     assert found[2:4].tolist() == [-INF, -INF]
-    with pytest.raises(ValueError, match=r"column 0 holds -0\.1, which is outside of its bounds \[0, 1\]; correct"):
+    with pytest.raises(ValueError, match=r"column 0 holds -0\.1, which is outside its bounds \[0, 1\]; correct"):
         model.fit(x - 0.1)
 
 
@@ -119,7 +119,7 @@ def test_integers_beside_numbers():
 
 def test_fractions_have_no_probability_among_integers():
     model = PLUDensity((0,), **FEW).fit(RNG.poisson(3, (200, 1)))
-    with pytest.warns(UserWarning, match=r"columns \[0\] held integers in fit and hold others now"):
+    with pytest.warns(UserWarning, match=r"columns \[0\] held only integers in fit; other values"):
         assert model.score_samples([[2.5], [2.0]])[0] == -INF
     with pytest.warns(UserWarning, match="rows are distinct"):
         other = PLUDensity((0,), integers=None, **FEW).fit(RNG.poisson(3, (200, 1)))

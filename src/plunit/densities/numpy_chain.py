@@ -1,7 +1,7 @@
-"""Training steps of a density network in NumPy: the readable statement of what `chain.advance` computes.
+"""Training steps of a density network in NumPy: the readable form of `chain.advance`.
 
-A step is Adam's (`plunit.ensemble.adam`). The boundary term takes the density at a kink from the k-th nearest sample
-(Loftsgaarden and Quesenberry, 1965); docs/glossary.md.
+Steps are Adam's (`plunit.ensemble.adam`). The boundary term estimates the density at a kink from the k-th nearest
+sample (Loftsgaarden and Quesenberry, 1965); docs/glossary.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REFRESH = 8  # steps between two estimates of the density at kinks
 
 
 def advance(members: Sequence[Member], steps: MemberSteps, threads: int | None = None) -> None:
-    """Take the steps of Adam for all members, in place, one after the other; `threads` is not used."""
+    """Train all members, in place, one after the other; `threads` is not used."""
     for member in members:
         with np.errstate(all="ignore"):  # members that diverge
             _advance_member(member, steps)
@@ -85,7 +85,7 @@ def differentiate(network: DensityNetwork, sample: Sample) -> Array:
             delta, sums = network.units[i - 1].backward(before[i - 1], pulled, -share)
             _shape(network, i - 1, sums, found)
     for name in ("log_diagonal", "alpha", "c", "rho"):
-        if name in found:  # beyond the limit a number has no effect
+        if name in found:  # numbers beyond the limit have no effect
             found[name][np.abs(views[name]) > learned.LIMIT] = 0
     return gradient
 
@@ -121,7 +121,7 @@ def _adam(member: Member, gradient: Array, rate: float, share: float) -> None:
 
 
 def _validate(member: Member, loss: float, steps: MemberSteps) -> None:
-    """Note the loss of the running mean, in the dtype of the parameters."""
+    """Record the loss of the running mean, in the dtype of the parameters."""
     loss = float(member.theta.dtype.type(loss))
     member.looks[member.steps // steps.every - 1] = loss
     better, progress, waited = judge_losses(loss, member.loss, member.mark, member.waited)
