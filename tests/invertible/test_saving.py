@@ -100,7 +100,7 @@ def nested(levels):
     [
         (
             lambda: with_value(Flow(density(2, 1)), "bijection.bijections.0.bias", math.nan),
-            r"not saved, because .*flow could not be read: bijections\.0\.bias must be finite",
+            r"not saved, because .*flow could not be loaded again: bijections\.0\.bias must be finite",
         ),
         (lambda: with_value(Flow(LU(2)), "bijection.raw_diagonal", 1e6), r"raw_diagonal must be at most .* got \[1000"),
         (lambda: Flow(nested(25)), "nested at most 20 deep"),
@@ -155,7 +155,7 @@ def deep(levels):
     [
         ("{", ARRAYS, "Expecting property name"),
         ({**PLAIN, "format": 2, "bijection": LINE}, ARRAYS, "the format must be 1; .* later version"),
-        ({**PLAIN, "dtype": "int8", "bijection": LINE}, ARRAYS, "structure must hold"),
+        ({**PLAIN, "dtype": "int8", "bijection": LINE}, ARRAYS, "structure must have"),
         (held({"kind": "eval", "code": "1"}), ARRAYS, r"'eval' with \['code'\] is not a known bijection"),
         (held({**LINE, "hook": "x"}), ARRAYS, "ScaleShift must have the options features, got"),
         (held({**LINE, "features": HUGE}), ARRAYS, rf"ScaleShift needs at least {HUGE} numbers, the file has 4 \(\*\)"),

@@ -17,6 +17,13 @@ from plunit.invertible.bijections.elementwise import PLU, Sloped
 _EPS = torch.finfo(torch.float32).eps
 
 
+def raw_of_rho(rho: float) -> float:
+    """Return the raw number of rho, logit(rho), or raise unless rho lies in (0, 1), also after rounding to float32."""
+    if not _EPS <= rho <= 1 - _EPS:
+        raise ValueError(f"rho must lie strictly between 0 and 1, got {rho}; start from 0.5, or use PLU for rho = 0")
+    return learned.raw_fraction(rho)
+
+
 @dataclass(frozen=True)
 class Annealing:
     """rho of `SmoothPLU` falls geometrically from `start` to `end` over the fraction `until` of training.
@@ -202,10 +209,3 @@ def _line(q: Tensor, one: Tensor, alpha: Tensor, c: Tensor, w: Tensor) -> tuple[
     """
     slope = torch.lerp(alpha, one, q)  # 1 and alpha to the bit at the ends
     return slope, (1 - slope) * torch.addcmul(c, w, q, value=-1)
-
-
-def raw_of_rho(rho: float) -> float:
-    """Return the raw number of rho, logit(rho), or raise unless rho lies in (0, 1), also after rounding to float32."""
-    if not _EPS <= rho <= 1 - _EPS:
-        raise ValueError(f"rho must lie strictly between 0 and 1, got {rho}; start from 0.5, or use PLU for rho = 0")
-    return learned.raw_fraction(rho)
