@@ -35,13 +35,13 @@ from plunit.invertible.contexts import Conditional
 if TYPE_CHECKING:
     from plunit.invertible.flow import Flow
 
-Points = tuple[Tensor, ...]
+BatchRows = tuple[Tensor, ...]
 """Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
 
-Draw = Callable[[int], Points]
+Draw = Callable[[int], BatchRows]
 """Draws a batch of n points; a loader determines the size of its batches."""
 
-Batches = tuple[Draw, Points | None, Tensor | None]
+Batches = tuple[Draw, BatchRows | None, Tensor | None]
 """Batches to train with, and rows for validation with their weights."""
 
 FEW_VALUES = 30
@@ -63,7 +63,7 @@ def context_size(flow: Flow, context: Any) -> int:
     return size
 
 
-def _rows(flow: Flow, x: Any, context: Any = None) -> Points:
+def _rows(flow: Flow, x: Any, context: Any = None) -> BatchRows:
     """Return points, and their contexts if the flow has them, as checked rows."""
     points = _table(x, flow.bijection.features, "points of {} features", flow.origin)
     if not (size := context_size(flow, context)):
@@ -74,7 +74,7 @@ def _rows(flow: Flow, x: Any, context: Any = None) -> Points:
     return points, contexts
 
 
-def _batch(flow: Flow, given: Any) -> Points:
+def _batch(flow: Flow, given: Any) -> BatchRows:
     """Return the batch of a function or a loader: points, or a tuple of points and contexts."""
     if isinstance(given, tuple) or (isinstance(given, list) and given and isinstance(given[0], Tensor)):
         if len(given) not in (1, 2):
@@ -125,12 +125,12 @@ def check_dense(tensor: Tensor, user: str) -> None:
         raise TypeError(f"{user} expects a dense tensor, got one of {tensor.layout}; pass tensor.to_dense()")
 
 
-def from_rows(rows: Points, weights: Tensor | None, generator: Generator | None) -> Draw:
+def from_rows(rows: BatchRows, weights: Tensor | None, generator: Generator | None) -> Draw:
     """Return a function that draws rows at random, uniformly or in proportion to their weights."""
     count, device = len(rows[0]), rows[0].device
     ends = torch.zeros(0) if weights is None else proportions(weights).cumsum(0)
 
-    def draw(n: int) -> Points:
+    def draw(n: int) -> BatchRows:
         if weights is None:
             chosen = torch.randint(count, (n,), generator=generator)
         else:
@@ -209,7 +209,7 @@ def prepare_batches(
     return lambda n: waiting.pop() if waiting else draw(n), held, None
 
 
-def _split(rows: Points, weights: Tensor | None, fraction: float, generator: Generator | None) -> Batches:
+def _split(rows: BatchRows, weights: Tensor | None, fraction: float, generator: Generator | None) -> Batches:
     """Set a fraction of the rows aside, at random."""
     count = len(rows[0])
     aside = math.ceil(fraction * count) if 0 < fraction < 1 else 0

@@ -44,7 +44,7 @@ _FORMAT = 1
 _DEEPEST = 20
 _LONGEST = 1_000_000  # characters of the structure
 
-Arrays = Mapping[str, Tensor]
+_State = Mapping[str, Tensor]
 
 
 def save_bijection(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, own_base: bool) -> None:
@@ -98,7 +98,7 @@ def _describe(bijection: Bijection | Conditional) -> dict[str, Any]:
     raise ValueError(f"{name} cannot be saved; {'save the flow it came from' if name == 'Frozen' else known}")
 
 
-def _restore(text: str | None, state: Arrays) -> tuple[Bijection | Conditional, torch.dtype, bool]:
+def _restore(text: str | None, state: _State) -> tuple[Bijection | Conditional, torch.dtype, bool]:
     """Return what `load_bijection` does, from the metadata and the arrays of a file."""
     if text is None or len(text) > _LONGEST:
         raise ValueError(
@@ -119,7 +119,7 @@ def _restore(text: str | None, state: Arrays) -> tuple[Bijection | Conditional, 
     return bijection, dtype, found["own_base"]
 
 
-def _build(given: Any, prefix: str, state: Arrays, depth: int = 0) -> Any:
+def _build(given: Any, prefix: str, state: _State, depth: int = 0) -> Any:
     """Return the bijection that JSON values describe; its arrays have names that begin with `prefix`."""
     if not isinstance(given, dict) or not isinstance(given.get("kind"), str):
         raise ValueError(f"a bijection must be an object with a name as `kind`, got {given!r:.60}")
@@ -153,7 +153,7 @@ def _build(given: Any, prefix: str, state: Arrays, depth: int = 0) -> Any:
     return cls(**options)
 
 
-def _expect(kind: str, prefix: str, state: Arrays, needed: int) -> None:
+def _expect(kind: str, prefix: str, state: _State, needed: int) -> None:
     """Raise if a file has fewer numbers than a part needs, before a large part is built in vain."""
     have = sum(value.numel() for name, value in state.items() if name.startswith(prefix))
     if have < needed:

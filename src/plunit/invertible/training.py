@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Generator, Tensor
 
-from plunit.invertible.batches import Points, proportions
+from plunit.invertible.batches import BatchRows, proportions
 from plunit.invertible.bijections.smooth_plu import Annealing
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class FlowState:
 
 
 @torch.no_grad()
-def mean_nll(flow: Flow, rows: Points, weights: Tensor | None) -> float:
+def mean_nll(flow: Flow, rows: BatchRows, weights: Tensor | None) -> float:
     """Return the mean negative log-likelihood of rows, in nats, each weighted by its share."""
     parts = zip(*(torch.split(part, _CHUNK) for part in rows), strict=True)
     values = torch.cat([-flow.log_prob(*part) for part in parts])

@@ -15,7 +15,7 @@ from plunit.densities.density_network import MOST_FEATURES
 from plunit.ensemble.arrays import Array, is_constant
 
 NODES = 64  # the probability of an integer is a mean over this number of points of its interval
-SPREAD = 1 - 1e-9  # values are spread over this fraction of their interval, whose ends may be bounds
+SPREAD_OVER = 1 - 1e-9  # values are spread over this fraction of their interval, whose ends may be bounds
 
 TIED = 0.9  # a column is rounded if its distinct values are fewer than this fraction of the distinct rows
 
@@ -45,7 +45,7 @@ class Columns:
 
     def scatter(self, x: Array, rng: np.random.RandomState) -> Array:
         """Return rows with rounded values moved at random within their intervals and the bounds."""
-        x = x + (rng.random_sample(x.shape) - 0.5) * (SPREAD * self.step)
+        x = x + (rng.random_sample(x.shape) - 0.5) * (SPREAD_OVER * self.step)
         x = np.where(x < self.low, 2 * self.low - x, x)
         return np.where(x > self.high, 2 * self.high - x, x)
 
