@@ -10,8 +10,7 @@ import importlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 SECONDS = 0.5
@@ -81,19 +80,6 @@ def bars(console: Any) -> Any:
         rich.TimeRemainingColumn(),
     )
     return rich.Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-
-
-@contextmanager
-def step_bar(steps: int) -> Iterator[Callable[[int, float], None]]:
-    """Yield a function of (steps done, loss) that advances a bar; without rich it does nothing."""
-    try:
-        shown = bars(importlib.import_module("rich.console").Console())
-    except ImportError:
-        yield lambda done, loss: None
-        return
-    with shown as bar:
-        task = bar.add_task("", total=steps)
-        yield lambda done, loss: bar.update(task, completed=done, description=f"{done}/{steps} NLL {loss:.3f}")
 
 
 class ProgressLine:

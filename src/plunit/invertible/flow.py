@@ -18,7 +18,6 @@ from torch import Generator, Tensor, nn
 from torch.distributions import Distribution, Transform
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from plunit.base.progress import step_bar
 from plunit.base.ranges import as_count, as_positive
 from plunit.invertible import saving
 from plunit.invertible.batches import check_dense, context_size, prepare_batches
@@ -27,7 +26,7 @@ from plunit.invertible.bijections.bijection import Bijection, expect
 from plunit.invertible.bijections.chain import Frozen
 from plunit.invertible.bijections.smooth_plu import Annealing, annealing_of
 from plunit.invertible.contexts import Conditional, check_finite
-from plunit.invertible.training import Diverged, Fitted, FlowState, check_options, mean_nll
+from plunit.invertible.training import Diverged, Fitted, FlowState, check_options, mean_nll, step_bar
 
 _LARGEST_BATCH = 10_000_000
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Generator, Tensor
 
+from plunit.base.progress import bars
 from plunit.invertible.batches import BatchRows, proportions
 from plunit.invertible.bijections.smooth_plu import Annealing
 
@@ -63,6 +67,19 @@ def check_options(anneal: Any, generator: Any, progress: Any, validation: Any, p
         raise TypeError(f"generator must be a torch.Generator or None, got {generator!r}")
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise TypeError(f"progress must be True, False or a function of (steps done, loss), got {progress!r}")
+
+
+@contextmanager
+def step_bar(steps: int) -> Iterator[Callable[[int, float], None]]:
+    """Yield a function of (steps done, loss) that advances a bar; without rich it does nothing."""
+    try:
+        shown = bars(importlib.import_module("rich.console").Console())
+    except ImportError:
+        yield lambda done, loss: None
+        return
+    with shown as bar:
+        task = bar.add_task("", total=steps)
+        yield lambda done, loss: bar.update(task, completed=done, description=f"{done}/{steps} NLL {loss:.3f}")
 
 
 class FlowState:
