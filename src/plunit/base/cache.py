@@ -23,7 +23,7 @@ from plunit.base.files import PART, remove_old_parts, write_atomically
 
 
 def user_cache() -> Path:
-    """Return plunit's folder in the user's cache; which need not exist."""
+    """Return plunit's folder in the user's cache, which need not exist."""
     named = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else "")
     usual = {"darwin": "Library/Caches", "win32": "AppData/Local"}.get(sys.platform, ".cache")
     return Path(named or Path.home() / usual, "plunit")

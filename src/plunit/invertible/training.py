@@ -87,7 +87,7 @@ class FlowState:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        # one list for all steps: when the corners are removed, the sharp bijection proportions the parameters, and the
+        # one list for all steps: when the corners are removed, the sharp bijection has the same parameters, and the
         # buffers that only it has are constant
         self.tensors = [tensor.detach() for tensor in (*flow.parameters(), *flow.buffers())]
         self.state = (flow.bijection, [tensor.clone() for tensor in self.tensors])

@@ -18,38 +18,38 @@
   FIELD(int64_t, count)
 STRUCT(SampleArrays, SAMPLE_ARRAYS)
 
-#define CHAIN_TASK(FIELD)                                                                                     \
-  FIELD(int64_t, features)                                                                                    \
-  FIELD(int64_t, blocks)                                                                                      \
-  FIELD(int64_t, sides) /* 1 for LeakyReLU, else 2 */                                                         \
-  FIELD(int64_t, learned) /* 3 with rho, 2 with c, else 1 */                                                  \
-  FIELD(const int64_t*, order) /* [maps, features]: row i of W is row order[i] of L U */                      \
-  FIELD(const float*, sign) /* [maps, features] of the diagonal of U */                                       \
-  FIELD(float, limit) /* bound on log-diagonals, log alpha, log c and logit rho */                            \
-  FIELD(float, tolerance) /* see patience */                                                                  \
-  FIELD(SampleArrays, training)                                                                               \
-  FIELD(SampleArrays, tests) /* tests.count is 0 without validation */                                        \
-  FIELD(int64_t, batch) /* samples of a step */                                                               \
-  FIELD(int64_t, nearest) /* neighbours of a kink */                                                          \
-  FIELD(int64_t, every) /* steps between validations */                                                       \
-  FIELD(uint64_t, seed) /* of the draws */                                                                    \
-  FIELD(int64_t, first)                                                                                       \
-  FIELD(int64_t, steps)                                                                                       \
+#define CHAIN_TASK(FIELD)                                                                              \
+  FIELD(int64_t, features)                                                                             \
+  FIELD(int64_t, blocks)                                                                               \
+  FIELD(int64_t, sides) /* 1 for LeakyReLU, else 2 */                                                  \
+  FIELD(int64_t, learned) /* 3 with rho, 2 with c, else 1 */                                           \
+  FIELD(const int64_t*, order) /* [maps, features]: row i of W is row order[i] of L U */               \
+  FIELD(const float*, sign) /* [maps, features] of the diagonal of U */                                \
+  FIELD(float, limit) /* bound on log-diagonals, log alpha, log c and logit rho */                     \
+  FIELD(float, tolerance) /* see patience */                                                           \
+  FIELD(SampleArrays, training)                                                                        \
+  FIELD(SampleArrays, tests) /* tests.count is 0 without validation */                                 \
+  FIELD(int64_t, batch) /* samples of a step */                                                        \
+  FIELD(int64_t, nearest) /* neighbours of a kink */                                                   \
+  FIELD(int64_t, every) /* steps between validations */                                                \
+  FIELD(uint64_t, seed) /* of the draws */                                                             \
+  FIELD(int64_t, first)                                                                                \
+  FIELD(int64_t, steps)                                                                                \
   FIELD(int64_t, patience) /* maximum number of validations without an improvement by the tolerance */ \
-  FIELD(const float*, rate) /* lr / (1 - beta1^t) of each step */                                             \
-  FIELD(const float*, root) /* 1 / sqrt(1 - beta2^t) of each step */                                          \
-  FIELD(const float*, rho) /* of each step, where it is not learned; 0 for kinks */                           \
-  FIELD(const float*, share) /* of each step: the weight of the new parameters in the mean */                                       \
-  FIELD(float*, theta) /* [parameters], as are Adam's moments and the running mean */                         \
-  FIELD(float*, mean)                                                                                         \
-  FIELD(float*, square)                                                                                       \
-  FIELD(float*, average)                                                                                      \
-  FIELD(float*, best) /* the running mean with the least loss on tests */                                     \
-  FIELD(float*, radii)  /* [blocks, features], see `Shape` */                                                 \
-  FIELD(float*, looks) /* the loss on tests at each validation */                                             \
-  FIELD(float, best_loss) /* in and out, as the next three: the least loss on tests */                        \
-  FIELD(float, mark) /* the last loss on tests that was better by the tolerance */                            \
-  FIELD(int64_t, best_step) /* the number of steps after which the least was found */                         \
+  FIELD(const float*, rate) /* lr / (1 - beta1^t) of each step */                                      \
+  FIELD(const float*, root) /* 1 / sqrt(1 - beta2^t) of each step */                                   \
+  FIELD(const float*, rho) /* of each step, where it is not learned; 0 for kinks */                    \
+  FIELD(const float*, share) /* of each step: the weight of the new parameters in the mean */          \
+  FIELD(float*, theta) /* [parameters], as are Adam's moments and the running mean */                  \
+  FIELD(float*, mean)                                                                                  \
+  FIELD(float*, square)                                                                                \
+  FIELD(float*, average)                                                                               \
+  FIELD(float*, best) /* the running mean with the least loss on tests */                              \
+  FIELD(float*, radii)  /* [blocks, features], see `Shape` */                                          \
+  FIELD(float*, looks) /* the loss on tests at each validation */                                      \
+  FIELD(float, best_loss) /* in and out, as the next three: the least loss on tests */                 \
+  FIELD(float, mark) /* the last loss on tests that was better by the tolerance */                     \
+  FIELD(int64_t, best_step) /* the number of steps after which the least was found */                  \
   FIELD(int64_t, waited) /* how many validations ago the mark was */
 STRUCT(ChainTask, CHAIN_TASK)
 
@@ -103,7 +103,7 @@ class Member {
     if (k.learned < 3) distance.resize(units * k.batch);
   }
 
-  // Returns the number of steps taken, 0 for a member that has run out of patience.
+  // Returns the number of steps taken; a member that has run out of patience takes none.
   int64_t train() {
     Draws<1> draws(&k.seed, k.training.count, k.first * k.batch);
     int64_t t = 0;

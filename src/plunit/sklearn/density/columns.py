@@ -172,8 +172,8 @@ def inspect(
         )
     _check_inside(x, low, high, labels)
     notes = [
-        f"{labels[i]} is constant, {x[0, i]:g}, and has no density: other values get the density 0, and samples "
-        f"the constant; or drop the column"
+        f"{labels[i]} is constant, {x[0, i]:g}, and has no density: other values get the density 0, samples have the "
+        f"constant; drop the column to leave it out"
         for i in np.flatnonzero(same).tolist()
     ]
     step = np.where(integer, 1.0, 0.0)
