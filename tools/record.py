@@ -19,7 +19,7 @@ from plunit.base.files import write_atomically, write_csv
 from plunit.base.machine import describe_machine
 from plunit.lab import store
 from plunit.lab.cell import digest
-from plunit.lab.read.cifar10_curves import RECORDS, Curves, check_spec, curve, join, read
+from plunit.lab.read.cifar10 import RECORDS, Curves, check_spec, curve, join, read
 
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("processor", "python", "numpy", "torch")

@@ -155,7 +155,7 @@ def _describe_unused(folder: Path) -> str:
     from plunit.lab import plan, store
 
     try:
-        found = store.unused(folder, plan.load(folder))
+        found = store.find_unused(folder, plan.load(folder))
     except UserError as error:
         return f"{error}\n"
     command = shlex.join(["plunit", "clean", str(folder)])

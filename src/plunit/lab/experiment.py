@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "Statistic", "catalogue"]
 
-_NAMES = (
-    *("capacity", "sine", "parametric", "surface", "reach", "shape_map", "depth"),
-    *("cifar10", "inverse", "frequency", "cost", "compare"),
-)
+_NAMES = ("series", "fit", "depth", "cifar10", "inverse", "cost", "compare")
 MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 
@@ -139,7 +136,7 @@ class Experiment(ABC):
         """Return the statistics that can be computed from these runs; some activations may not be among them."""
         return ()
 
-    def compared(self, runs: Runs) -> tuple[Runs, str]:
+    def pairs(self, runs: Runs) -> tuple[Runs, str]:
         """Return the runs that are compared pair by pair, because nobody knows which is better, and by which array."""
         return {}, ""
 
@@ -170,13 +167,13 @@ class Experiment(ABC):
             for first in range(0, seeds, self.chunk)
         ]
 
-    def varied(self, changes: Changes) -> Experiment:
+    def vary(self, changes: Changes) -> Experiment:
         """Return the experiment with another spec, under a name of its own unless only a long one's steps differ."""
         told = texts({name: value for name, value in changes.items() if not (self.short and name == "steps")})
         name = "+".join([self.name, *(f"{field}={text}" for field, text in told.items())])
         variant = ", ".join(f"{field} = {text}" for field, text in told.items())
         title = f"{self.title}, {variant}" if variant else self.title  # of every figure and label
-        return dataclasses.replace(self, name=name, title=title, variant=variant, spec=changed(self.spec, changes))
+        return dataclasses.replace(self, name=name, title=title, variant=variant, spec=change(self.spec, changes))
 
     def command(self, changes: Changes) -> list[str]:
         """Return the words of the command that runs the experiment with changes of its spec, seeds and all usual."""
@@ -244,7 +241,7 @@ def check_changes(spec: Any, stored: Changes) -> Changes:
     return {name: check_value(name, value, _hint(spec, name)) for name, value in stored.items()}
 
 
-def changed(spec: Any, changes: Changes) -> Any:
+def change(spec: Any, changes: Changes) -> Any:
     """Return a spec with other values in some fields; raise UserError if they do not go together."""
     try:
         return dataclasses.replace(spec, **changes)

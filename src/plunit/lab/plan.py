@@ -1,6 +1,6 @@
 """What is run: experiments with their seeds, activations and changes, as asked for and as run.json keeps them.
 
-A request (`for_run`, `for_reproduce`) becomes a plan; `merged` adds it to that of the folder. Where the request says
+A request (`for_run`, `for_reproduce`) becomes a plan; `merge` adds it to that of the folder. Where the request says
 nothing, the folder's plan is the default.
 """
 
@@ -49,16 +49,16 @@ class Part:
 
     def experiment(self) -> Experiment:
         """Return the experiment as it is run here."""
-        return self._listed[0]
+        return self._experiment_and_cells[0]
 
     def cells(self) -> list[Cell]:
         """Return all cells of the part."""
-        return self._listed[1]
+        return self._experiment_and_cells[1]
 
     @functools.cached_property
-    def _listed(self) -> tuple[Experiment, list[Cell]]:
+    def _experiment_and_cells(self) -> tuple[Experiment, list[Cell]]:
         """The experiment and its cells; a command asks for them several times."""
-        experiment = catalogue()[self.base].varied(self.changes)
+        experiment = catalogue()[self.base].vary(self.changes)
         return experiment, experiment.cells(self.activations, self.seeds, self.engine)
 
     def command(self) -> str:
@@ -93,7 +93,7 @@ def for_run(
     if own := changes.keys() & (table or {}).keys():
         raise UserError(f"{', '.join(sorted(own))} cannot be set; name the table, the target and the inputs instead")
     changes |= table or {}
-    called = base.varied(changes).name
+    called = base.vary(changes).name
     stored = load(folder).get(called)
     usual = stored.seeds if stored else base.seeds_within(base.seeds)
     if stored and (stored.engine == "numpy" or not ensemble.why_not_native()):
@@ -131,7 +131,7 @@ def for_reproduce(only: Sequence[str] = (), *, seeds: int | None = None, engine:
     return wanted
 
 
-def merged(stored: Plan, wanted: Plan, say: Callable[[str], object]) -> Plan:
+def merge(stored: Plan, wanted: Plan, say: Callable[[str], object]) -> Plan:
     """Return the plan of the folder after `wanted` has run: results add up, and `say` gets a line for replaced ones."""
     result = stored | wanted
     for name in stored.keys() & wanted.keys():
@@ -161,7 +161,7 @@ def load(folder: Path) -> Plan:
             f"{folder} holds results of plunit {version}, this is {plunit.__version__}; choose another folder"
         )
     try:
-        return {name: _stored(name, given) for name, given in parts.items()}
+        return {name: _parse_part(name, given) for name, given in parts.items()}
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 
@@ -173,7 +173,7 @@ def save(folder: Path, plan: Plan) -> None:
     write_atomically(folder / "run.json", text.encode())
 
 
-def _stored(name: str, given: Any) -> Part:
+def _parse_part(name: str, given: Any) -> Part:
     """Return a part as read from run.json; raise UserError, with the value and the rule, if it is not valid."""
     part = construct(name, Part, given)
     base = catalogue()[match_name("experiment", part.base, catalogue())]

@@ -25,7 +25,7 @@ def write_progress(scratch: Path, done: float) -> None:
     _file(scratch, "progress").write_text(f"{done:.6f}")
 
 
-def done(scratch: Path) -> float:
+def read_progress(scratch: Path) -> float:
     """Return what part of a cell is done; 0 if nothing is known."""
     with contextlib.suppress(OSError, ValueError):
         return float(_file(scratch, "progress").read_text())

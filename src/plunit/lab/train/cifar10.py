@@ -52,7 +52,7 @@ class Cifar10Spec:
     early: Annotated[tuple[int, ...], COUNT] = (100, 500, 1000)
     stride: Annotated[int, COUNT] = 2500
 
-    def tested(self, step: int) -> bool:
+    def is_test_step(self, step: int) -> bool:
         """Return whether the test set is evaluated after this many steps."""
         return step in self.early or step % self.stride == 0 or step == self.steps
 
@@ -70,7 +70,7 @@ CHOICES: dict[str, Callable[[Cifar10Spec], nn.Module]] = {
 """Activation name to the module between two layers."""
 
 
-def untrained(spec: Cifar10Spec, activation: str, seed: int) -> nn.Sequential:
+def make_network(spec: Cifar10Spec, activation: str, seed: int) -> nn.Sequential:
     """Return the untrained network; all activations get the same weights from the same seed and the default start."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -123,7 +123,7 @@ class Training:
 
     def __init__(self, spec: Cifar10Spec, activation: str, seed: int, images: data.Cifar10) -> None:
         self.spec, self.seed, self.images = spec, seed, images
-        self.model = untrained(spec, activation, seed)
+        self.model = make_network(spec, activation, seed)
         self._optimizer = torch.optim.Adam(self.model.parameters(), lr=spec.lr, fused=True)
         self.losses: list[float] = []
         self.tests: list[tuple[int, float, float]] = []
@@ -139,12 +139,12 @@ class Training:
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         self.losses.append(loss.item())
-        if self.spec.tested(step + 1):
-            self.tests.append((step + 1, *self.tested()))
+        if self.spec.is_test_step(step + 1):
+            self.tests.append((step + 1, *self.test()))
         self.seconds += time.perf_counter() - start
 
     @torch.no_grad()
-    def tested(self) -> tuple[float, float]:
+    def test(self) -> tuple[float, float]:
         """Return mean cross-entropy and accuracy on the test set."""
         loss, right, count = 0.0, 0, len(self.images.test_labels)
         for first in range(0, count, _TEST_BATCH):

@@ -79,9 +79,9 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     trained = train(
         network,
         start,
-        _stacked([one.rows(one.train) for one in splits])
+        _stack([one.rows(one.train) for one in splits])
         if whole
-        else lambda steps: _stacked([one.batches(steps, spec.batch) for one in splits]),
+        else lambda steps: _stack([one.batches(steps, spec.batch) for one in splits]),
         steps=spec.steps,
         lr=spec.lr,
         alpha=spec.alpha,
@@ -90,8 +90,8 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         checkpoints=spec.marks(),
         engine=cell.engine,
     )
-    test = _stacked([one.rows(one.test[:_MOST_TESTED]) for one in splits])  # in a random order
-    seen = _stacked([one.rows(one.train[:_MOST_TESTED]) for one in splits])
+    test = _stack([one.rows(one.test[:_MOST_TESTED]) for one in splits])  # in a random order
+    seen = _stack([one.rows(one.train[:_MOST_TESTED]) for one in splits])
     curve = [_loss(spec, network, theta, test) for theta in trained.checkpoints]
     return {
         "seed": np.array(cell.seeds),
@@ -168,7 +168,7 @@ def load(path: str, sha256: str, target: str, inputs: tuple[str, ...]) -> TableR
     return TableRows(table)
 
 
-def _stacked(parts: list[tuple[Any, Any]]) -> Data:
+def _stack(parts: list[tuple[Any, Any]]) -> Data:
     """Return inputs [..., inputs, rows, S] and target [..., 1, rows, S] of all seeds."""
     x, y = (np.stack([part[i] for part in parts], axis=-1) for i in (0, 1))
     return x.swapaxes(-3, -2), y[..., None, :, :]
