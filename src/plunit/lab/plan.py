@@ -1,4 +1,4 @@
-"""What is run: experiments with their seeds, activations and changes, as asked for and as run.json keeps them.
+"""Plans: experiments with their seeds, activations and changes, as requested and as stored in run.json.
 
 A request (`for_run`, `for_reproduce`) becomes a plan; `merge` adds it to that of the folder. Where the request says
 nothing, the folder's plan is the default.
@@ -38,7 +38,7 @@ class Part:
         seeds: how many are run: 0, ..., seeds - 1.
         activations: those that are run.
         engine: of the ensemble; "" if it uses none.
-        changes: fields of the spec with other values than usual.
+        changes: fields of the spec with other values than the defaults.
     """
 
     base: str
@@ -84,11 +84,11 @@ def for_run(
 ) -> Plan:
     """Return the plan of `plunit run`, or, with a `table` of `for_table`, that of `plunit compare`.
 
-    What is not asked for is as in the folder, or else as usual.
+    Other settings are those of the folder, or else the defaults.
     """
     base = catalogue()[match_name("experiment", name, catalogue())]
     if base.by_itself and table is None:
-        raise UserError(f"{name} has a command of its own: plunit {name} --help")
+        raise UserError(f"{name} has its own command; see plunit {name} --help")
     changes = parse_changes(base.spec, assignments)
     if own := changes.keys() & (table or {}).keys():
         raise UserError(f"{', '.join(sorted(own))} cannot be set; name the table, the target and the inputs instead")
@@ -124,7 +124,7 @@ def for_reproduce(only: Sequence[str] = (), *, seeds: int | None = None, engine:
     for name in names or [one.name for one in catalogue().values() if not one.by_itself]:
         base = catalogue()[match_name("experiment", name, catalogue())]
         if base.by_itself:
-            raise UserError(f"{base.name} is not part of the reproduction; it has a command of its own")
+            raise UserError(f"{base.name} is not part of the reproduction; run `plunit {base.name}`")
         short = base.short and not full and base.short < base.spec.steps
         number, changes = base.seeds_within(count or base.seeds), {"steps": base.short} if short else {}
         wanted[name] = Part(name, number, base.activations, _engine(base, engine), changes)

@@ -41,7 +41,7 @@ PATIENCE = 5.0
 
 Have = dict[Cell, Arrays]
 Show = Callable[[Cell, float], object]
-"""Called with a cell and what part of it is done, 1 when it is stored."""
+"""Called with a cell and the fraction of it that is done, 1 when it is stored."""
 
 
 def here() -> Executor:
@@ -87,10 +87,10 @@ def cluster(address: str) -> Iterator[Executor]:
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back while processes start, and raise it then. They inherit the block: Ctrl-C is for this one alone.
+    """Delay Ctrl-C while processes start; they inherit the block, so that only this process handles Ctrl-C.
 
-    A blocked signal may still reach another thread of this process, and Python would raise it in the main one. So its
-    handler waits, too.
+    A blocked signal may still reach another thread of this process, and Python would raise it in the main thread. So
+    the handler waits as well.
     """
     if os.name != "posix" or threading.current_thread() is not threading.main_thread():
         yield
@@ -232,7 +232,7 @@ def _failed(future: futures.Future[Arrays]) -> bool:
 
 
 def _prepare_all(todo: dict[Cell, Experiment], console: Console, tolerant: bool) -> dict[Cell, Experiment]:
-    """Fetch what experiments need; return the cells that can be computed."""
+    """Fetch the data of experiments; return the cells that can be computed."""
     for experiment in {one.name: one for one in todo.values()}.values():
         try:
             experiment.prepare(console.print)
@@ -248,19 +248,19 @@ def _executors(
     todo: dict[Cell, Experiment], workers: int, address: str
 ) -> Iterator[tuple[dict[Cell, Experiment], contextlib.AbstractContextManager[Executor]]]:
     """Yield cells and where to compute them: by default ensembles here, on all cores, other cells on a process each."""
-    beside = {cell: one for cell, one in todo.items() if one.side_by_side or one.short}
+    parallel = {cell: one for cell, one in todo.items() if one.side_by_side or one.short}
     if workers or address:
         if todo:
             yield todo, cluster(address) if address else processes(workers)
         return
-    if len(beside) < len(todo):
-        yield {cell: one for cell, one in todo.items() if cell not in beside}, here()
-    if beside:
-        yield beside, processes(min(len(beside), os.cpu_count() or 1))
+    if len(parallel) < len(todo):
+        yield {cell: one for cell, one in todo.items() if cell not in parallel}, here()
+    if parallel:
+        yield parallel, processes(min(len(parallel), os.cpu_count() or 1))
 
 
 def _run_with_bar(folder: Path, todo: dict[Cell, Experiment], executor: Executor, console: Console) -> Have:
-    """Run the cells with a progress bar; say what is left if they are stopped."""
+    """Run the cells with a progress bar; count the cells that are left if it is stopped."""
     cost = {cell: one.cost(cell) for cell, one in todo.items()}
     parts = dict.fromkeys(cost, 0.0)
     with bars(console) as bar:

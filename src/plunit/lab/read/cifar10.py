@@ -150,7 +150,7 @@ class Cifar10Experiment(Experiment):
 
     @cached_property
     def recorded(self) -> list[Curves]:
-        """The stored records, which belong to the usual spec only, the longest last."""
+        """The stored records, which belong to the default spec only, the longest last."""
         found = []
         for name in () if self.variant else self.records:
             about, curves = read(name)

@@ -35,7 +35,7 @@ class Compare(Experiment):
     by_itself = True
 
     def vary(self, changes: Changes) -> Experiment:
-        """Return the comparison on a table, named after the file, the target and what is not as usual."""
+        """Return the comparison on a table, named after the file, the target and the changed settings."""
         spec: CompareSpec = change(self.spec, changes)
         usual = {*_TABLE, *(name for name in changes if getattr(spec, name) == getattr(self.spec, name))}
         told = texts({name: value for name, value in changes.items() if name not in usual})

@@ -27,7 +27,7 @@ class Cost(Experiment):
     seeds = chunk = 31
 
     def seeds_within(self, seeds: int) -> int:
-        """Return the number of repetitions, at most the usual one."""
+        """Return the number of repetitions, at most the default."""
         return min(seeds, self.seeds)
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:

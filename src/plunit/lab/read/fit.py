@@ -86,11 +86,11 @@ class FitExperiment(Experiment):
             yield _draw_pieces(self, pieced)
 
     def added(self, runs: Runs) -> list[str]:
-        """Return the activations that the user has added to the usual ones."""
+        """Return the activations that the user has added to the default ones."""
         return [activation for activation in runs if activation not in self.activations]
 
     def pairs(self, runs: Runs) -> tuple[Runs, str]:
-        """Return all runs if the user has added an activation to the usual ones."""
+        """Return all runs if the user has added an activation."""
         return (runs if self.added(runs) else {}), "final_loss"
 
     def finding(self, runs: Runs) -> str:

@@ -33,8 +33,8 @@ class Cifar10Spec:
         batch: images of each step, drawn from the training set with replacement.
         lr: Adam's step size.
         init: "default" for PyTorch's own initialisation, "gain" for `plunit.torch.init_`.
-        alpha: PLU's outer slope, the start of a learned one.
-        c: the half-width of its inner piece; likewise.
+        alpha: PLU's outer slope, or its start if it is learned.
+        c: half-width of PLU's inner piece, or its start.
         scale: pixels 0 to 255 are divided by `scale` ...
         shift: ... and `shift` is subtracted: 127.5 and 1 give -1 to 1.
         early: steps after which the test set is evaluated, besides the last ...
@@ -86,11 +86,11 @@ def make_network(spec: Cifar10Spec, activation: str, seed: int) -> nn.Sequential
 
 @one_thread()
 def compute(cell: Cell, scratch: Path) -> Arrays:
-    """Train on, from the checkpoint at `scratch` if there is one, and return what was recorded.
+    """Train on, from the checkpoint at `scratch` if there is one, and return the recorded losses and tests.
 
     The arrays are loss [steps, 1], that of each step's batch before the step; test_step, test_loss and test_accuracy
     [tests, 1]; seconds [1]; seed [1]. The checkpoint is written every `SAVE_EVERY` steps. A run that is stopped and
-    goes on gives the same bits as one that is not: the batch of a step depends on the seed and its number only.
+    resumed gives the same bits as one that is not: the batch of a step depends on the seed and its number only.
     """
     training = Training(cell.spec, cell.activation, cell.first, data.load())
     training.restore(scratch)
@@ -113,7 +113,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
 
 
 class Training:
-    """A network, its optimiser and what has been recorded so far.
+    """A network, its optimiser, and the losses and tests so far.
 
     Attributes:
         losses: the loss of each step's batch; as many as steps were taken.
@@ -162,7 +162,7 @@ class Training:
         unfinished.write_checkpoint(scratch, state | recorded)
 
     def restore(self, scratch: Path) -> None:
-        """Go back to the checkpoint, if there is a whole one."""
+        """Go back to the checkpoint, if there is a complete one."""
         if state := unfinished.read_checkpoint(scratch):
             self.model.load_state_dict(state["model"])
             self._optimizer.load_state_dict(state["optimizer"])

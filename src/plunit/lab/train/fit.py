@@ -48,7 +48,7 @@ TARGETS: dict[str, tuple[Callable[[Array], Array], int, int]] = {
 
 @dataclass(frozen=True)
 class FitSpec:
-    """A function and the networks that fit it; what is not said is as in section 2 of the paper.
+    """A function and the networks that fit it; the defaults are those of section 2 of the paper.
 
     Attributes:
         target: a name of `TARGETS`.
@@ -57,13 +57,13 @@ class FitSpec:
         low: lower end of the domain of every input.
         high: upper end.
         points: linearly spaced points of the domain, for each input: the training data, or, with `batch`, the points
-            at which the final loss is taken.
+            at which the final loss is computed.
         batch: 0 to train on all points at every step, else the number of uniformly drawn points of each step.
         lr: Adam's step size.
         adam: "pytorch", or "tensorflow", which adds epsilon to the uncorrected root, as the paper's program did.
         frequency: k, if f(k x) is fitted rather than the target f(x).
-        alpha: PLU's outer slope, the start of a learned one.
-        c: the half-width of its inner piece; likewise.
+        alpha: PLU's outer slope, or its start if it is learned.
+        c: half-width of PLU's inner piece, or its start.
         stride: the loss is recorded every `stride` steps.
         checkpoints: steps after which the weights are kept, besides the last.
     """
@@ -105,8 +105,8 @@ class ShapeSpec(FitSpec):
     """The fields of `FitSpec`, and a grid of alpha and c; every grid point is trained from the same seeds.
 
     Attributes:
-        alphas: values of alpha; `alpha`, the paper's choice, is one of them.
-        cs: values of c; likewise.
+        alphas: values of alpha, among them `alpha`, the paper's choice.
+        cs: values of c, among them `c`.
     """
 
     alphas: Annotated[tuple[float, ...], SHARE] = (
