@@ -1,5 +1,6 @@
 """Curves of a run, and records of them."""
 
+import csv
 import dataclasses
 import json
 import runpy
@@ -164,6 +165,22 @@ def test_curves_are_joined_and_paired_by_their_seeds(made):
     assert common["relu"].test_step.tolist() == [100]
     assert keep_seeds({"relu": whole["relu"].of([2]), "plu": joined}, ("relu", "plu"), 100) == {}
     assert keep_seeds(common, ("relu", "plu"), 150) == keep_seeds({}, ("relu",), 1) == {}
+
+
+def test_claims_on_cifar10_are_judged_again_and_the_other_rows_stay(made, put_record, tmp_path):
+    path = tmp_path / "claims.csv"
+    before = (ROOT / "results" / "fit" / "claims.csv").read_bytes()
+    path.write_bytes(before)
+    put_record("full", {name: made(name, 1000, 7) for name in ACTIVATIONS}, steps=1000)
+    RECORD["judge_again"](path)
+    old, new = (list(csv.DictReader(text.decode().splitlines())) for text in (before, path.read_bytes()))
+    ours = [row for row in new if row["experiment"] == "cifar10"]
+    assert {(row["n"], row["statistic"].split()[-1]) for row in ours} == {
+        ("7", step) for step in ("100", "500", "1000")
+    }
+    others = [row for row in old if row["experiment"] != "cifar10"]
+    assert [row for row in new if row["experiment"] != "cifar10"] == others
+    assert new.index(ours[0]) == [row["experiment"] for row in old].index("cifar10")
 
 
 @pytest.mark.parametrize(("name", "steps", "seeds"), [("full", 100_000, 1), ("seeds", 20_000, 5)])
