@@ -111,9 +111,9 @@ def test_pairs_have_the_same_seeds(seeds):
         paired_ratios(other, five, "loss")
 
 
-def least_seeds(minority):
-    """By brute force: the fewest seeds whose interval leaves out the end, if that share lies on its other side."""
-    for n in range(1, 2000):
+def least_seeds(minority, there):
+    """By brute force: the fewest seeds, more than there are, whose interval leaves out the end."""
+    for n in range(there + 1, 2000):
         found = median(np.where(np.arange(n) < math.floor(minority * n + 1e-9), 0.0, 2.0))
         if found.low > 1:
             return n
@@ -121,10 +121,10 @@ def least_seeds(minority):
 
 
 @pytest.mark.parametrize("claimed", [Range(low=1), Range(high=1), Range(1, 5), Range(-5, 1)])
-@pytest.mark.parametrize(("minority", "n"), [(1, 5), (2, 5), (2, 6), (3, 7), (9, 20), (0, 4)])
+@pytest.mark.parametrize(("minority", "n"), [(1, 5), (2, 5), (2, 6), (3, 7), (9, 20), (0, 4), (1, 8)])
 def test_the_number_of_seeds_that_would_decide(claimed, minority, n):
     sample = median(np.where(np.arange(n) < minority, 0.0, 2.0))
-    assert seeds_needed(sample, claimed) == least_seeds(minority / n)
+    assert seeds_needed(sample, claimed) == least_seeds(minority / n, n)
 
 
 def test_no_number_of_seeds_decides_a_tie_or_what_is_not_a_median():

@@ -106,9 +106,9 @@ def paired_ratios(above: Arrays, below: Arrays, key: str) -> Column:
 
 
 def seeds_needed(estimate: Estimate, claimed: Range) -> int:
-    """Return how many seeds would decide on which side of the ends of a range the median lies; 0 if unknown.
+    """Return how many seeds, more than there are, would decide on which side of a range's ends the median lies.
 
-    The answer assumes that further seeds fall on either side as often as those of the sample.
+    The answer assumes that further seeds fall on either side as often as those of the sample; 0 if it is unknown.
 
     >>> seeds_needed(median(np.array([0.5, 2, 2, 2, 2])), Range(low=1))
     9
@@ -119,7 +119,8 @@ def seeds_needed(estimate: Estimate, claimed: Range) -> int:
     minority = max(min(part, 1 - part) for part in outside)  # the end that is harder to decide
     if minority == 0.5:
         return 0
-    n = np.arange(FEWEST, min(_MOST_SEEDS, 40 + math.ceil(8 / (1 - 2 * minority) ** 2)))
+    first = max(FEWEST, estimate.n + 1)
+    n = np.arange(first, first + min(_MOST_SEEDS, 40 + math.ceil(8 / (1 - 2 * minority) ** 2)))
     decided = scipy.stats.binom.cdf(np.floor(minority * n + 1e-9), n, 0.5) <= (1 - LEVEL) / 2
     return int(n[np.argmax(decided)]) if decided.any() else 0
 

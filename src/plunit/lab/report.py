@@ -207,7 +207,7 @@ def opening(experiments: Mapping[str, Experiment], results: Results, found: list
         for one in answer.primary
         if answer.key in _COMPARED and one.claim.statistic == "relu/plu"
     ]
-    compared = f"Seed by seed, ReLU's final loss is this many times PLU's: {'; '.join(ratios)}." if ratios else ""
+    compared = f"ReLU's final loss divided by PLU's, median over seeds: {'; '.join(ratios)}." if ratios else ""
     refuted = "; ".join(f"“{one.sentence.rstrip('.')}”" for one in found if one.verdict == REFUTED)
     return [text for text in (first, compared, f"Refuted: {refuted}." if refuted else "") if text]
 

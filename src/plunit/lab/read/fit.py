@@ -413,7 +413,7 @@ _SADDLE = FitSpec("saddle", (2, 3, 3, 1), 2048, low=-3.0, high=3.0, points=41, b
 
 SINE = FitExperiment(
     "sine",
-    "The sine of section 2, fitted by networks of 3 and 3 units",
+    "The sine of section 2, fitted by two hidden layers of three units",
     FitSpec("sine", (1, 3, 3, 1), 2048),
     "2",
     noun="the sine",
