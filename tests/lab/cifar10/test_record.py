@@ -183,7 +183,7 @@ def test_claims_on_cifar10_are_judged_again_and_the_other_rows_stay(made, put_re
     assert new.index(ours[0]) == [row["experiment"] for row in old].index("cifar10")
 
 
-@pytest.mark.parametrize(("name", "steps", "seeds"), [("full", 100_000, 1), ("seeds", 20_000, 5)])
+@pytest.mark.parametrize(("name", "steps", "seeds"), [("full", 100_000, 1), ("seeds", 20_000, 5), ("first", 1000, 1)])
 def test_the_records_of_the_package_are_whole(name, steps, seeds):
     about, found = read(name)
     assert set(found) == set(ACTIVATIONS)
