@@ -341,9 +341,10 @@ def draw(shown: list[Evidence]) -> Any:
             top.plot(*_thin(x, np.median(found.loss, axis=1)), **{**style, "linewidth": 1.2})
             accuracy = 100 * np.median(found.test_accuracy, axis=1)
             bottom.plot(found.test_step, accuracy, marker="o", markersize=2.5, **style)
-        top.set(yscale="log", ylabel="training loss", xlabel="step", title=one.where)
+        top.set(xscale="log", yscale="log", ylabel="training loss", title=one.where)
         bottom.set(xscale="log", xlabel="step", ylabel="test accuracy, %")
-        for axis, subs in ((top.yaxis, (1, 2, 5)), (bottom.xaxis, (1,) if one.steps > 2000 else (1, 2, 5))):
+        decades = (1,) if one.steps > 2000 else (1, 2, 5)
+        for axis, subs in ((top.yaxis, (1, 2, 5)), (top.xaxis, decades), (bottom.xaxis, decades)):
             axis.set_major_locator(LogLocator(subs=subs))
             axis.set_major_formatter("{x:,g}")
             axis.set_minor_formatter("")
