@@ -331,11 +331,11 @@ REFUSED = {
     "error of tanh": (["x*y", "--error", "1", "--activation", "tanh"], "need a piecewise-linear activation"),
     "pieces of text": (
         ["{mixed}", "--target", "price", "--inputs", "sex", "--pieces", "3"],
-        "inputs of their own: sex is m. Choose another column with --inputs, or add --drop-missing",
+        "more inputs: sex is m. Choose another column with --inputs, or add --drop-missing",
     ),
     "error of a column with gaps": (
         ["{mixed}", "--target", "price", "--inputs", "temp", "--error", "1"],
-        "inputs of their own: temp, temp is missing. Choose",
+        "more inputs: temp, temp is missing. Choose",
     ),
     "too many pieces": (
         ["{few}", "--target", "y", "--pieces", "9"],
@@ -385,7 +385,7 @@ REFUSED = {
     "page": (["x", "--page", "none/p.html"], "the folder none does not exist; create it first"),
     "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low, --high and --range are for functions"),
     "starts": (["x", "--starts", "1000000000"], "(n_init is --starts)"),
-    "infinity": (["inf"], "column 1: 'inf' is no finite number and cannot be a variable"),
+    "infinity": (["inf"], "column 1: 'inf' is not finite and cannot be a variable"),
     "long": (["x" + " + x" * 300, "--plot", "a.doc"], "a.doc must end in one of .png"),
     "plot": (["x", "--plot", "a.doc"], "a.doc must end in one of .png"),
 }
