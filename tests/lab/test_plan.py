@@ -35,11 +35,11 @@ def test_commands_repeat_their_part():
 def test_results_add_up_and_what_is_replaced_is_said():
     lines = []
     more = Part("sine", 3, ("relu", "plu"), "numpy")
-    result = plan.merge(PLAN, {"sine": more}, lines.append)
+    result = plan.merge_plans(PLAN, {"sine": more}, lines.append)
     assert result == PLAN | {"sine": dataclasses.replace(more, activations=("plu", "tanh", "relu"))}
     assert lines == []
     other = dataclasses.replace(more, seeds=5)
-    assert plan.merge(PLAN, {"sine": other}, lines.append)["sine"] == other
+    assert plan.merge_plans(PLAN, {"sine": other}, lines.append)["sine"] == other
     (line,) = lines
     assert PLAN["sine"].command() in line
 
@@ -65,7 +65,7 @@ def test_what_the_folder_has_is_the_default(tmp_path):
     plan.save(tmp_path, {"sine": stored})
     asked = plan.for_run(tmp_path, "sine", activations="relu,gelu")
     assert asked["sine"] == Part("sine", 7, ("relu", "gelu"), "numpy")
-    assert plan.merge({"sine": stored}, asked, pytest.fail)["sine"].activations == ("tanh", "relu", "gelu")
+    assert plan.merge_plans({"sine": stored}, asked, pytest.fail)["sine"].activations == ("tanh", "relu", "gelu")
     assert plan.for_run(tmp_path, "sine", assignments=["lr=0.1"], engine="numpy")["sine+lr=0.1"].seeds == 1024
 
 

@@ -131,7 +131,7 @@ def for_reproduce(only: Sequence[str] = (), *, seeds: int | None = None, engine:
     return wanted
 
 
-def merge(stored: Plan, wanted: Plan, say: Callable[[str], object]) -> Plan:
+def merge_plans(stored: Plan, wanted: Plan, say: Callable[[str], object]) -> Plan:
     """Return the plan of the folder after `wanted` has run: results add up, and `say` gets a line for replaced ones."""
     result = stored | wanted
     for name in stored.keys() & wanted.keys():

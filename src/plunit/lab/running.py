@@ -139,7 +139,7 @@ def execute(
             f"{reason}: training runs in NumPy, which is slower; single seeds get other losses, and statistics agree"
         )
     with lock(folder, "run", console.print):
-        whole = plan.merge(plan.load(folder), wanted, console.print)
+        whole = plan.merge_plans(plan.load(folder), wanted, console.print)
         plan.save(folder, whole)
         sweep(folder)
         todo = {cell: part.experiment() for part in wanted.values() for cell in part.cells()}
