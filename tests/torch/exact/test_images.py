@@ -17,6 +17,8 @@ def normed(layer):
     with torch.no_grad():
         layer.running_mean.normal_()
         layer.running_var.uniform_(0.5, 2.0)
+        if layer.affine:
+            layer.weight.uniform_(-2.0, 2.0)
     return layer
 
 
