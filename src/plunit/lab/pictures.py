@@ -58,7 +58,7 @@ SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "plunit",
 }
-WIDTH = 4.8
+_WIDTH = 4.8
 """Inches of a panel: on a phone of 390 pixels its letters are 11 pixels high."""
 
 _DARK = (
@@ -120,7 +120,9 @@ def settings() -> Any:
     return matplotlib.rc_context(SETTINGS)
 
 
-def subplots(rows: int, columns: int = 1, height: float = 3.0, width: float = WIDTH, **options: Any) -> tuple[Any, Any]:
+def subplots(
+    rows: int, columns: int = 1, height: float = 3.0, width: float = _WIDTH, **options: Any
+) -> tuple[Any, Any]:
     """Return a figure and its axes [rows, columns]."""
     figure = Figure(figsize=(width * columns, height * rows))
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
@@ -148,7 +150,7 @@ def draw_band(axes: Any, x: Any, values: Any, activation: str, **line: Any) -> N
     axes.plot(x, middle, **style)
 
 
-class Panel(NamedTuple):
+class LinePanel(NamedTuple):
     """Lines over x: the values [x, seeds] of each activation, keywords of `axes.set`, and ticks with their labels."""
 
     x: Sequence[Any]
@@ -157,7 +159,7 @@ class Panel(NamedTuple):
     ticks: Sequence[Any] = ()
 
 
-def draw_lines(name: str, caption: str, alt: str, *panels: Panel, **options: Any) -> Picture:
+def draw_lines(name: str, caption: str, alt: str, *panels: LinePanel, **options: Any) -> Picture:
     """Draw panels one below the other: medians over seeds, and the band of 5 to 95 % of them."""
     figure, grid = subplots(len(panels), **options)
     for axes, panel in zip(grid[:, 0], panels, strict=True):

@@ -14,7 +14,7 @@ import numpy as np
 
 from plunit.ensemble import ACTIVATIONS, ENGINES
 from plunit.lab.experiment import Changes, Experiment, Runs, change, options, texts
-from plunit.lab.pictures import Panel, Picture, count_seeds, draw_distribution, draw_lines, list_medians, list_names
+from plunit.lab.pictures import LinePanel, Picture, count_seeds, draw_distribution, draw_lines, list_medians, list_names
 from plunit.lab.train import compare as run
 from plunit.lab.train.compare import CompareSpec
 
@@ -70,8 +70,8 @@ class Compare(Experiment):
         tests = {name: arrays["test_curve"] for name, arrays in runs.items()}
         axes = {"xlabel": "step", "ylabel": "mean square error"}
         at = every * np.arange(max(map(len, batches.values())))
-        left = Panel(at, batches, {**axes, "title": "training rows, batch by batch"})
-        right = Panel(self.spec.marks(), tests, {**axes, "title": "test rows"})
+        left = LinePanel(at, batches, {**axes, "title": "training rows, batch by batch"})
+        right = LinePanel(self.spec.marks(), tests, {**axes, "title": "test rows"})
         caption = f"{self.title}: losses during training, median and 5-95 % of seeds; 1 is the loss of the mean."
         alt = f"Losses over steps on training and test rows, for {list_names(runs)}."
         yield draw_lines(f"{self.name}-loss", caption, alt, left, right)

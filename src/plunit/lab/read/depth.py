@@ -13,7 +13,7 @@ from plunit.ensemble.nonlinearities import title_of
 from plunit.lab.cell import Arrays
 from plunit.lab.experiment import Experiment, Runs, Statistic, ratio
 from plunit.lab.intervals import Column, median, ratios
-from plunit.lab.pictures import Panel, Picture, count_seeds, draw_lines, list_names, list_values
+from plunit.lab.pictures import LinePanel, Picture, count_seeds, draw_lines, list_names, list_values
 from plunit.lab.train import depth as run
 from plunit.lab.train.depth import DepthSpec
 
@@ -52,7 +52,9 @@ class Depth(Experiment):
         axes = {"xscale": "log", "xlabel": "depth (weight layers)", "ylabel": "|dL/dW1| before training"}
         caption = f"{self.title}: median and 5-95 % of {count_seeds(runs)}; zeros are drawn at {_FLOOR:g}."
         alt = f"Falling curves of gradient norms over depth for {list_names(runs)}."
-        yield draw_lines(self.name, caption, alt, Panel(self.spec.depths, norms, axes, self.spec.depths), height=3.6)
+        yield draw_lines(
+            self.name, caption, alt, LinePanel(self.spec.depths, norms, axes, self.spec.depths), height=3.6
+        )
 
     def finding(self, runs: Runs) -> str:
         """Give the factors by which gradients fall."""

@@ -24,7 +24,7 @@ from plunit.lab import pictures
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment, Runs, Statistic, ratio
 from plunit.lab.intervals import FEWEST, Column, mean, median, ratios, share, worst_if_diverged
-from plunit.lab.pictures import Panel, Picture, count_seeds, draw_lines, list_names, list_values, number
+from plunit.lab.pictures import LinePanel, Picture, count_seeds, draw_lines, list_names, list_values, number
 from plunit.lab.train import fit as run
 from plunit.lab.train.fit import FitSpec, ReachSpec, ShapeSpec, counted_steps
 from plunit.pieces import curve, draw_curve, draw_polygons, polygons
@@ -176,9 +176,9 @@ def _draw_losses(one: FitExperiment, runs: Runs) -> Picture:
     histories = {name: arrays["history"] for name, arrays in runs.items()}
     at = np.arange(max(map(len, histories.values()))) * one.spec.stride
     axes = {"xlabel": "step", "ylabel": "mean square error"}
-    many = Panel(at, histories, {**axes, "title": f"median and 5-95 % of {count_seeds(runs)}"})
+    many = LinePanel(at, histories, {**axes, "title": f"median and 5-95 % of {count_seeds(runs)}"})
     first = {name: history[:, :1] for name, history in histories.items()}
-    single = Panel(at, first, {**axes, "title": "one run (seed 0), as in the paper"})
+    single = LinePanel(at, first, {**axes, "title": "one run (seed 0), as in the paper"})
     last = pictures.medians({name: {"last": history[-1]} for name, history in histories.items()}, "last")
     noun = "the loss of the training batches" if one.spec.batch else "the loss during training"
     caption = f"{one.title}: {noun}. Medians at the end: {list_values(last)}."
@@ -204,7 +204,7 @@ def _draw_counts(one: FitExperiment, runs: Runs) -> Picture:
         f"{one.name}-pieces",
         caption,
         f"{noun.capitalize()} over steps for {list_names(runs)}.",
-        Panel(at, courses, axes),
+        LinePanel(at, courses, axes),
     )
     (drawn,) = picture.figure.axes
     drawn.set_xscale("symlog", base=2, linthresh=at[1])  # linear up to the first checkpoint, so that step 0 has a place

@@ -12,7 +12,7 @@ from plunit.ensemble.nonlinearities import title_of
 from plunit.lab.cell import Arrays
 from plunit.lab.experiment import Experiment, Runs, Statistic
 from plunit.lab.intervals import Column, median
-from plunit.lab.pictures import Panel, Picture, count_seeds, draw_lines, list_names, list_values
+from plunit.lab.pictures import LinePanel, Picture, count_seeds, draw_lines, list_names, list_values
 from plunit.lab.train import inverse as run
 from plunit.lab.train.inverse import InverseSpec
 
@@ -67,7 +67,7 @@ class InverseExperiment(Experiment):
             errors = {name: np.minimum(arrays["error"][j, i], _CEILING) for name, arrays in runs.items()}
             title = f"{spec.linears[j].replace('lu', 'LU')} layers, {spec.dtypes[i]}"
             axes = {"xscale": "log", "xlabel": "depth (blocks)", "ylabel": "largest |F⁻¹(F(x)) - x|", "title": title}
-            panels.append(Panel(spec.depths, errors, axes, spec.depths))
+            panels.append(LinePanel(spec.depths, errors, axes, spec.depths))
         caption = (
             f"{self.title}: median and range of {count_seeds(runs)}, {spec.features} features. Values at {_CEILING:g} "
             "stand for round trips that lose points: tanh rounds to +-1, where its inverse is infinite."

@@ -12,7 +12,7 @@ from plunit.ensemble import ACTIVATIONS, ENGINES, MLP
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment, Runs, Statistic
 from plunit.lab.intervals import Column, median, paired_ratios, ratios
-from plunit.lab.pictures import Panel, Picture, count_seeds, draw_lines, list_names, number
+from plunit.lab.pictures import LinePanel, Picture, count_seeds, draw_lines, list_names, number
 from plunit.lab.train import series as run
 from plunit.lab.train.series import CapacitySpec, FrequencySpec, fraction, name_of
 
@@ -47,10 +47,10 @@ class Series(Experiment):
         words = f"median of final loss ReLU / PLU with {above[1]}, divided by the same with {below[1]}"
         return Statistic(f"ratio {above[1]} / ratio {below[1]}", words, median(ratios(*parts)))
 
-    def panel(self, runs: Runs, fits: dict[Any, str], xlabel: str) -> Panel:
+    def panel(self, runs: Runs, fits: dict[Any, str], xlabel: str) -> LinePanel:
         """Return the final losses of some fits, by their place on the axis."""
         losses = {name: np.stack([self.loss(one, fit)["loss"] for fit in fits.values()]) for name, one in runs.items()}
-        return Panel(
+        return LinePanel(
             [*fits], losses, {"xscale": "log", "xlabel": xlabel, "ylabel": "final loss"}, [*map(fraction, fits)]
         )
 
