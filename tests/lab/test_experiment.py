@@ -196,7 +196,7 @@ def test_changes_are_parsed_written_and_read_again(name, assignments, changes):
     assert experiment.parse_changes(spec, assignments) == changes
     assert experiment.parse_changes(spec, experiment.options(changes)[1::2]) == changes
     assert experiment.check_changes(spec, json.loads(json.dumps(changes))) == changes
-    plain = dataclasses.asdict(experiment.changed(spec, changes))
+    plain = dataclasses.asdict(experiment.change(spec, changes))
     assert {key: plain[key] for key in changes} == changes
 
 

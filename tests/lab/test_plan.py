@@ -106,7 +106,7 @@ def edited(**changes):
         (("sine", {"engine": "jax"}), "unknown engine 'jax'; there are native, numpy"),
         (("sin", {}), "did you mean sine?"),
         (("nothing", {}), "unknown experiment 'nothing'; there are capacity,"),
-        (("compare", {}), "compare has a command of its own"),
+        (("compare", {}), "compare has its own command"),
         (("sine", {"assignments": ["lr=0"]}), "lr must be a number (1e-09 to 100), got 0.0"),
         (("depth", {"assignments": ["low=7"]}), "low must be below high"),
         (("depth", {"assignments": ["depths=5,3"]}), "depths must increase"),

@@ -51,7 +51,7 @@ LOSSES = {"final loss": "final_loss", "test loss": "test_loss", "training loss":
 _COMPARED = {"sine-relu": "the sine", "curve-relu": "the parametric curve", "surface-relu": "the surface"}
 
 
-class Published(NamedTuple):
+class ReportSummary(NamedTuple):
     """What is also printed: quantiles by the name of a loss, matrices of pairs by experiment, and lines."""
 
     losses: dict[str, Losses]
@@ -59,7 +59,7 @@ class Published(NamedTuple):
     lines: list[str]
 
 
-def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter) -> Published:
+def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter) -> ReportSummary:
     """Write tables, figures and report.html; return what is printed; `track` watches figures."""
     order = list(catalogue())
     results = dict(sorted(results.items(), key=lambda item: order.index(plan[item[0]].base)))
@@ -93,7 +93,7 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
     )
     write_atomically(folder / "report.html", content.encode())
     lines = [f"statements of the paper: {tally(found)}"] if found else plain(experiments, results, judged)
-    return Published(tables, matrices, lines)
+    return ReportSummary(tables, matrices, lines)
 
 
 def _draw(
