@@ -146,3 +146,28 @@ def test_frames_keep_their_rate(clock):
         made.round(0.01)
         assert made.frame(after).content["frame"] == after + 1
     assert clock.now - begin == pytest.approx(52 / session._RATE, rel=1e-6)
+
+
+def test_training_can_be_watched_for_ten_seconds_and_then_pauses(monkeypatch, clock):
+    def advance(trainings, steps):
+        clock.sleep(1e-5 * steps)
+        for training in trainings:
+            training.step += steps
+
+    settings = settings_of(SMALL)
+    made = Session(task_of(settings.target), settings)
+    monkeypatch.setattr(session, "advance_all", advance)
+    while not made.paused:
+        made.round(0.032)
+        if made._trainings[0].step > 1000 and clock.now < 100:
+            made.command("pause")
+            clock.sleep(100)  # a pause does not count
+            made.command("resume")
+    assert made._trainings[0].step == session.WATCHED == 2048
+    assert clock.now - 100 == pytest.approx(10, rel=0.02)
+    made.command("resume")
+    begin = clock.now
+    for _ in range(20):
+        made.round(0.032)
+    assert made._trainings[0].step > session.WATCHED + 10 * session.PACE * (clock.now - begin)
+    assert not made.paused

@@ -67,7 +67,7 @@ def redrawn(page):
 def pause(page):
     """Press Pause, and wait until the last step is drawn."""
     page.locator("[data-do=toggle]:text-is('Pause')").click()
-    page.locator("[data-do=toggle]:text-is('Start')").wait_for()
+    page.locator("[data-do=toggle]:text-is('Continue')").wait_for()
     settled(page)
 
 

@@ -22,6 +22,8 @@ _RATE = 26.0  # frames a second, at most
 SLOWLY = 0.2  # seconds from one frame with numbers to the next, so that they can be read
 _PATIENCE = 1.0  # seconds for which a request waits for a new frame
 MOST_WORK = 10**11  # operations of a second-order step, at most
+WATCHED = 2048  # steps of Adam, the paper's number, that are slow enough to watch; then training pauses
+PACE = WATCHED / 10  # watched steps a second, at most
 MOST_STEPS = 10_000_000  # after this number training ends: an hour or more
 
 
@@ -38,6 +40,7 @@ class Session:
         self._steps, self._seconds, self._due = 1, 0.0, 0.0  # of the next round; of all; when a frame may be made
         self._numbered, self._numbers_due = False, 0.0  # whether the last frame has numbers; when the next one has
         self._single, self.paused, self.ended = 0, settings.paused, ""
+        self._since: float | None = None  # when step 0 would have been, had training never paused
         self.asked = time.monotonic()
 
     def problem(self) -> Reply:
@@ -53,14 +56,15 @@ class Session:
         return bool(self.ended) or (self.paused and not self._single)
 
     def round(self, seconds: float) -> None:
-        """Train all activations by so many steps as take about `seconds`; keep a copy if the last one was drawn."""
+        """Train all activations for about `seconds`; keep a copy if the last one was drawn."""
         with self._stepping:
             with self._change:
                 if self.waiting:  # a command came after this round was planned
                     return
                 single = self.paused
                 self._single -= single
-            steps, start = 1 if single else self._steps, time.perf_counter()
+            start, watched = time.perf_counter(), not single and self._is_watched()
+            steps = 1 if single else min(self._steps, self._due_steps(start)) if watched else self._steps
             advance_all(self._trainings, steps)
         spent = time.perf_counter() - start
         self._seconds += spent
@@ -72,6 +76,21 @@ class Session:
             self.end(f"Training ended after {MOST_STEPS:,} steps.")
         if single or not self._fresh:
             self._keep()
+        if watched:
+            if not self._is_watched():
+                self.paused = True
+            time.sleep(max(0.0, seconds - spent))
+
+    def _is_watched(self) -> bool:
+        """Whether training keeps to a pace that can be watched."""
+        return self._settings.method == "adam" and self._trainings[0].step < WATCHED
+
+    def _due_steps(self, now: float) -> int:
+        """Return the number of steps that bring training to where it should be now; at least 1."""
+        step = self._trainings[0].step
+        if self._since is None:
+            self._since = now - step / PACE
+        return min(WATCHED - step, max(1, math.ceil((now - self._since) * PACE) - step))
 
     def _keep(self) -> None:
         """Keep a copy of the networks; called while they do not train."""
@@ -129,7 +148,7 @@ class Session:
         match_name("command", name, ("pause", "resume", "step", "stop"))
         self.asked = time.monotonic()
         with self._change:
-            self.paused = name != "resume"
+            self.paused, self._since = name != "resume", None
             self._single += name == "step"
         if name == "stop":
             self.end("Training was stopped.")

@@ -13,8 +13,8 @@ from plunit.base.fields import construct, match_name
 from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.play.frames import Reply
-from plunit.play.session import Session, check_work, estimate_memory
-from plunit.play.targets import MEMBERS, MOST_POINTS, TURN, Settings, settings_of, task_of
+from plunit.play.session import WATCHED, Session, check_work, estimate_memory
+from plunit.play.targets import MEMBERS, MOST_POINTS, Settings, settings_of, task_of
 
 SESSIONS = 8  # pages that train at once
 MOST_MEMORY = 2**28  # bytes of one session; all together may have four times as much
@@ -72,12 +72,12 @@ class Workshop:
         self._thread.join(LEAVE)
 
     def _info(self) -> Reply:
-        default = Settings({"kind": "expression", "text": "sin(x)", "low": -round(TURN, 6), "high": round(TURN, 6)})
+        default = Settings({"kind": "paper", "name": "sine"})
         activations = [
             {"name": name, "title": one.title, "piecewise": one.exact is not None} for name, one in ACTIVATIONS.items()
         ]
         limits = {"networks": MEMBERS.high, "points": MOST_POINTS, "body": BODY, "sessions": SESSIONS}
-        return Reply({"activations": activations, "limits": limits, "defaults": vars(default)})
+        return Reply({"activations": activations, "limits": limits, "watched": WATCHED, "defaults": vars(default)})
 
     def _start(self, settings: Any, replaces: Any = "") -> Reply:
         chosen = settings_of(settings)

@@ -51,7 +51,7 @@ class Play {
   start(paused = false) {
     clearTimeout(this.form.timer); // what is in the form counts now
     this.next = { ...this.form.read(), paused };
-    this.starting ??= this.startNext().finally(() => (this.starting = null));
+    return (this.starting ??= this.startNext().finally(() => (this.starting = null)));
   }
 
   async startNext() {
@@ -90,17 +90,18 @@ class Play {
       if (signal.aborted) continue;
       if (reply.error) return this.fail(reply.error);
       after = reply.json.frame;
-      if (commands === this.commands) this.pausedIs(reply.json.paused); // a frame made before a command knows nothing of it
+      if (commands === this.commands) this.pausedIs(reply.json.paused, reply.json.step); // a frame made before a command knows nothing of it
       if (reply.json.panels?.length) this.stage.show(reply.json, reply.payload);
       if (reply.json.ended) return this.lose(reply.json.ended, !reply.json.ended.startsWith("The server has ended"));
       if (CALM.matches || document.hidden) await new Promise((done) => setTimeout(done, 1000));
     }
   }
 
-  pausedIs(paused) {
+  pausedIs(paused, step = 0) {
+    this.button("toggle").textContent = paused ? (step ? "Continue" : "Start") : "Pause";
+    this.part("watched").hidden = !paused || step !== this.info.watched;
     if (paused === this.paused) return;
     this.paused = paused;
-    this.button("toggle").textContent = paused ? "Start" : "Pause";
     if (paused) this.stage?.redraw(); // the numbers of the last frame
   }
 
@@ -108,7 +109,8 @@ class Play {
     await this.starting; // a session that is being replaced takes no commands
     try {
       this.commands++;
-      this.pausedIs((await this.call("command", { session: this.session, command })).json.paused);
+      const { paused, step } = (await this.call("command", { session: this.session, command })).json;
+      this.pausedIs(paused, step);
     } catch (error) {
       this.fail(error);
     }

@@ -31,15 +31,20 @@ export class Tour {
     }
     this.button("tour-back").disabled = at === 0;
     this.button("tour-next").textContent = at + 1 === this.steps.length ? "Done" : "Next";
-    this.light(step.dataset.spot);
-    this.begin(settings);
-    this.part("tour-text").querySelector("h2").focus();
+    this.light("");
+    this.part("tour-text").querySelector("h2").focus({ preventScroll: true });
+    this.begin(settings)?.then(() => this.at === at && this.light(step.dataset.spot));
   }
 
-  /** Frame the part of the page that a step speaks of. */
+  /** Outline the part of the page that a step describes; on a narrow page, where the text stays on top, scroll to it. */
   light(spot) {
     for (const old of this.root.querySelectorAll(".spot")) old.classList.remove("spot");
-    if (spot) this.root.querySelector(spot).classList.add("spot");
+    if (!spot) return;
+    const part = this.root.querySelector(spot);
+    part.classList.add("spot");
+    if (getComputedStyle(this.part("tour")).position !== "sticky") return;
+    part.closest("details")?.setAttribute("open", "");
+    part.scrollIntoView();
   }
 
   end() {
