@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from cycler import cycler
 from matplotlib.figure import Figure
 
-from plunit.lab.style import SETTINGS
+from plunit.lab.style import COLOURS, SETTINGS
 
-STYLE = {**SETTINGS, "font.size": 11, "axes.titlesize": 11}
+STYLE = {
+    **SETTINGS,
+    "font.size": 11,
+    "axes.titlesize": 11,
+    "axes.prop_cycle": cycler(color=[COLOURS[name] for name in ("plu", "tanh", "relu", "plu_learned", "leaky_relu")]),
+}
 WIDTH = 4.8  # inches: on a phone with 390 pixels the letters have 11
 
 

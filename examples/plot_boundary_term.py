@@ -62,5 +62,5 @@ bottom.set(xscale="log", xlabel="w", ylabel="nats", ylim=(-4.5, 1), title="Its d
 for ax in (top, bottom):
     ax.set_xticks([0.25, 0.5, 1, 2, 5, 10], ["¼", "½", "1", "2", "5", "10"])
     ax.minorticks_off()
-    ax.legend(fontsize="small")
+    ax.legend(fontsize=10)
 plt.show()

@@ -45,7 +45,7 @@ def train(activation: type[nn.Module], epochs: int = 8) -> list[float]:
 # %%
 # One training each is an example, not a comparison; see the benchmarks for that.
 figure, ax = plt.subplots(figsize=(5, 3.4), layout="constrained")
-for activation, style in ((PLU, "o-"), (nn.ReLU, "s--"), (nn.Tanh, "^:")):
+for activation, style in ((PLU, "o-"), (nn.Tanh, "s--"), (nn.ReLU, "^:")):
     errors = train(activation)
     print(f"{activation.__name__}: {errors[-1]:.1f} % of 500 test digits are wrong after {len(errors)} epochs")
     ax.plot(range(1, len(errors) + 1), errors, style, markersize=4, label=activation.__name__)
