@@ -24,6 +24,7 @@ from urllib.parse import quote
 from benchmarks.timing import Bar, show
 from plunit.play.live_training import advance_all
 from plunit.play.server import Server, serving
+from plunit.play import session as sessions
 from plunit.play.session import _trainings
 from plunit.play.targets import settings_of, task_of
 
@@ -88,6 +89,7 @@ def chromium(server: Server) -> Iterator[None]:
 
 def with_page(page: Callable[[Server], Any]) -> tuple[float, float]:
     """Return frames and steps a second while a page shows them."""
+    sessions.WATCHED = 0  # training is not slowed down for watching
     with serving() as server, page(server):
         while not server.workshop._sessions:
             time.sleep(0.05)

@@ -52,15 +52,6 @@ COMMAND = f"plunit fit '{FORMULA}' --low 0 --high 2 --range y=2.2:4 --bits 16 --
 SHOWN = ("sine-tanh", "curve-relu")
 """The statements in README.md's table besides those that are refuted or hold in a weaker form only."""
 
-WORDS = {
-    "best of 20": "best of 20 MLPs",
-    "one": "one PLU",
-    "relu": "ReLU",
-    "gelu": "GELU",
-    "plu_learned": "learned PLU",
-}
-"""Column names on a page, where they are not those of the stored results."""
-
 
 def mark(block: str) -> str:
     """Return the comment with which a block begins."""
@@ -187,29 +178,25 @@ def speed(page: str) -> str:
 
 
 def rivals(page: str) -> str:
-    """Return the tables of the default estimator beside others: errors, and ratios to the default."""
+    """Return the table of other libraries and activations: ratios to the default estimator."""
     found = _measured("rivals")
-    errors, names = found["errors"], [*found["error ratios"]]
+    names = [*found["error ratios"]]
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    head = f"`{found['command']}`, {found['date']}, {len(errors)} tables, {found['splits']} splits of each; {versions}."
-    ratios = {
-        "error / default's": found["error ratios"],
-        "processor seconds / default's": found["second ratios"],
-    }
-    tables = _grid("table", ["default", *names], errors, 3), _grid("geometric mean, split by split", names, ratios, 2)
-    return "\n\n".join([head, *tables])
+    tables = f"{len(found['errors'])} tables, {found['splits']} splits of each"
+    head = f"`{found['command']}`, {found['date']}, {tables}; {versions}."
+    rows = {"error / default's": found["error ratios"], "processor seconds / default's": found["second ratios"]}
+    lines = [f"| {key} | {' | '.join(f'{row[name]:.2f}' for name in names)} |" for key, row in rows.items()]
+    corner = ["geometric mean, split by split", *names]
+    return "\n".join([head, "", f"| {' | '.join(corner)} |", "|---" * len(corner) + "|", *lines])
 
 
 def estimators(page: str) -> str:
-    """Return the tables of the estimators beside scikit-learn's networks: ratios with their bars, and accuracies."""
+    """Return the table of the estimators and scikit-learn's networks: ratios with their bars."""
     found = _measured("estimators")
     defaults = f", with the defaults of that day: {found['defaults']}" if "defaults" in found else ""
     head = f"`{found['command']}`, {found['date']}, medians over {found['splits']} splits{defaults}."
     bars = [f"| {row['work']} | {row['measured']:.2f} | {row['bar']} |" for row in found["bars"]]
-    table = "\n".join(["| ratio or part | measured | bar |", "|---|---|---|", *bars])
-    accuracies = found["accuracies"]
-    names = list(next(iter(accuracies.values())))
-    return f"{head}\n\n{table}\n\n{_grid('accuracy', names, accuracies, 3)}"
+    return "\n".join([head, "", "| ratio or fraction | measured | bar |", "|---|---|---|", *bars])
 
 
 BLOCKS = {
@@ -228,12 +215,6 @@ def _measured(section: str) -> dict[str, Any]:
     """Return what `python -m benchmarks NAME --store` wrote."""
     found: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))[section]
     return found
-
-
-def _grid(corner: str, names: list[str], rows: dict[str, dict[str, float]], digits: int) -> str:
-    lines = [f"| {corner} | {' | '.join(WORDS.get(name, name) for name in names)} |", "|---" * (len(names) + 1) + "|"]
-    lines += [f"| {key} | {' | '.join(f'{row[name]:.{digits}f}' for name in names)} |" for key, row in rows.items()]
-    return "\n".join(lines)
 
 
 def _two_digits(value: float) -> str:
