@@ -22,9 +22,9 @@ from typing import Any
 from urllib.parse import quote
 
 from benchmarks.timing import Bar, show
+from plunit.play import session as sessions
 from plunit.play.live_training import advance_all
 from plunit.play.server import Server, serving
-from plunit.play import session as sessions
 from plunit.play.session import _trainings
 from plunit.play.targets import settings_of, task_of
 

@@ -77,7 +77,7 @@ def regression_bars(rows: list[dict[str, float]], spreads: list[float]) -> list[
     print()
     share = sum(row["one"] <= row["best of 20"] for row in rows) / len(rows)
     found = [
-        show("one network: part of tables not worse than the best of 20 MLPs", share, Bar(0.75, at_least=True)),
+        show("one network: fraction of tables not worse than the best of 20 MLPs", share, Bar(0.75, at_least=True)),
         show("one network / best of 20 MLPs, error, geometric mean", mean_ratio(rows, "one", "best of 20"), Bar(0.95)),
         show("default / gradient boosting, error, geometric mean", mean_ratio(rows, "default", "boosting"), Bar(1.0)),
         show("default / best of 20 MLPs, error, geometric mean", mean_ratio(rows, "default", "best of 20")),
@@ -98,7 +98,7 @@ def classification_bars(rows: list[dict[str, float]]) -> list[Row]:
     found = []
     for name, bar in (("default", Bar(0.8, at_least=True)), ("one", None)):
         share = sum(row[name] <= row["best of 20"] for row in rows) / len(rows)
-        found.append(show(f"classification, {name}: part of tables not worse than the best of 20 MLPs", share, bar))
+        found.append(show(f"classification, {name}: fraction of tables not worse than the best of 20 MLPs", share, bar))
     return found
 
 
