@@ -1,4 +1,4 @@
-"""PLUDensity against KernelDensity and GaussianMixture: log-likelihood of test rows, and time.
+"""PLUDensity, KernelDensity and GaussianMixture: log-likelihood of test rows, and time.
 
     python -m benchmarks density_tables           # a minute: 3 tables, one split of each
     python -m benchmarks density_tables --full    # 14 tables, 5 splits of each
@@ -71,7 +71,7 @@ def toy_rows(name: str, split: int) -> Rows:
 
 
 def table_rows(table: Table, split: int) -> Rows:
-    """Take one split of a table, without its columns of few values; rounded values are spread out."""
+    """Return one split of a table, without its columns of few values; rounded values are spread out."""
     whole = table.x if table.y.dtype.kind == "i" else np.column_stack([table.x, table.y])
     rng, columns = np.random.default_rng(split), []
     for column in whole.T:

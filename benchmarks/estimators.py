@@ -1,4 +1,4 @@
-"""PLURegressor and PLUClassifier against scikit-learn: errors, time, and how far results change with the seed.
+"""PLURegressor, PLUClassifier and scikit-learn: errors, time, and the spread over seeds.
 
     python -m benchmarks estimators                                         # two minutes: 6 tables, 2 splits of each
     python -m benchmarks estimators --full --peers peers.json               # 18 tables, 10 splits of each
@@ -83,7 +83,7 @@ def takes_validation(model: Any) -> bool:
 
 
 def peers_of(table: Table, split: int, store: Store, jobs: int, *, timed: bool) -> Peers:
-    """Results of the peers, from the store if it has them and no times are wanted."""
+    """Results of the peers, from the store if it has them and no times are needed."""
     found = None if timed else store.get(table, split)
     if found is None:
         found = measure(fold(table, split), jobs)
@@ -137,7 +137,7 @@ def times(names: list[str], store: Store, jobs: int) -> None:
 
 
 def _warm(jobs: int) -> Fold:
-    """Return a small split, after the peers' processes have been started on it."""
+    """Start the peers' processes on a small split, and return it."""
     warm = fold(REGRESSION["linnerud"](), 0)
     measure(warm, jobs)
     return warm

@@ -1,4 +1,4 @@
-"""The playground: frames a second, training with a page against training without one, and the first frame.
+"""The playground: frames a second, training with and without a page, and the first frame.
 
 1,000 networks 1-3-3-1 each of tanh, ReLU and PLU learn the paper's sine. Without a page they are trained in long parts.
 A page is Chromium without a window, where there is one, and a program that asks for frames and draws nothing. Bars: 25

@@ -1,4 +1,4 @@
-"""Medians over splits of what estimators got on a table, and the bars that they should meet over all tables."""
+"""Medians over splits of the errors on a table, and bars over all tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.peers import RESTARTS, Peers
 from benchmarks.timing import Bar, Row, show
 
 ACTIVATIONS = ("tanh", "relu", "gelu", "plu_learned")
-"""Those stated beside PLU."""
+"""The activations that are compared with PLU."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def regression_bars(rows: list[dict[str, float]], spreads: list[float]) -> list[
 
 
 def classification_bars(rows: list[dict[str, float]]) -> list[Row]:
-    """Print the bar of classification, which the default should meet; one network is stated beside it."""
+    """Print the bar of classification, which the default should meet; one network is also printed."""
     print()
     found = []
     for name, bar in (("default", Bar(0.8, at_least=True)), ("one", None)):

@@ -71,7 +71,7 @@ def contents(modules: Iterable[str]) -> str:
     """Return the page that lists the modules."""
     items = "".join(f"- [`{module}`]({module}.md): {summary(module)}\n" for module in sorted(modules))
     return (
-        "# Reference\n\nThe public modules. In signatures, `Array` is a NumPy array, and `Any` stands for whatever an "
+        "# Reference\n\nThe public modules. In signatures, `Array` is a NumPy array, and `Any` is whatever an "
         f"array can be made of.\n\n{items}\n"
         "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     )
@@ -109,7 +109,7 @@ def plain_to_rst(line: str) -> str:
     >>> print(plain_to_rst("|x| <= c of `raw_c`"))
     \|x\| <= c of ``raw_c``
 
-    A letter with a full stop is no item of a list. Napoleon itself escapes the names before a colon:
+    A letter with a full stop does not start a list. Napoleon itself escapes the names before a colon:
 
     >>> print(plain_to_rst("coefs_, theta_: F. See theta_."))
     coefs_, theta_: F\. See theta\_.

@@ -8,7 +8,7 @@ from waiting import wait_until
 from plunit.base.errors import UserError
 from plunit.ensemble import forward
 from plunit.ensemble.mlp import in_units
-from plunit.play import frames, session
+from plunit.play import frames, session, workshop
 from plunit.play.session import Session, estimate_memory
 from plunit.play.targets import settings_of, task_of
 
@@ -157,6 +157,7 @@ def test_training_can_be_watched_for_ten_seconds_and_then_pauses(monkeypatch, cl
     settings = settings_of(SMALL)
     made = Session(task_of(settings.target), settings)
     monkeypatch.setattr(session, "advance_all", advance)
+    monkeypatch.setattr(session, "WATCHED", workshop.WATCHED)
     while not made.paused:
         made.round(0.032)
         if made._trainings[0].step > 1000 and clock.now < 100:

@@ -1,4 +1,4 @@
-"""One training for one page."""
+"""The training behind one page."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from plunit.play.frames import Painter, Reply, problem_of
 from plunit.play.live_training import LOOKED, LiveFinish, LiveTraining, Snapshot, advance_all
 from plunit.play.targets import LearningTask, Settings
 
-STEP_ROWS = 128  # rows of a step, of tables with more than `LOOKED`
-_RATE = 26.0  # frames a second, at most
+STEP_ROWS = 128  # rows of a step, for tables with more than `LOOKED`
+_RATE = 26.0  # maximum number of frames a second
 SLOWLY = 0.2  # seconds from one frame with numbers to the next, so that they can be read
 _PATIENCE = 1.0  # seconds for which a request waits for a new frame
-MOST_WORK = 10**11  # operations of a second-order step, at most
+MOST_WORK = 10**11  # maximum number of operations of a second-order step
 WATCHED = 2048  # steps of Adam, the paper's number, that are slow enough to watch; then training pauses
 PACE = WATCHED / 10  # watched steps a second, at most
 MOST_STEPS = 10_000_000  # after this number training ends: an hour or more
@@ -44,15 +44,15 @@ class Session:
         self.asked = time.monotonic()
 
     def problem(self) -> Reply:
-        """Return what a page shows of the task."""
+        """Return the part of a task that a page shows."""
         notes = [f"{reason}. Training runs in NumPy, which is slower."] if (reason := why_not_native()) else []
         if self._batch:
-            notes.append(f"Each step takes {STEP_ROWS} of the rows, and the loss is that of {LOOKED} of them.")
+            notes.append(f"Each step uses {STEP_ROWS} of the rows, and the loss is measured on {LOOKED} of them.")
         return problem_of(self._task, self._settings, notes)
 
     @property
     def waiting(self) -> bool:
-        """Whether there is nothing to train."""
+        """Whether training has ended or is paused."""
         return bool(self.ended) or (self.paused and not self._single)
 
     def round(self, seconds: float) -> None:
@@ -106,8 +106,8 @@ class Session:
                     self._keep()
 
     def frame(self, after: int) -> Reply:
-        """Wait for a frame that is newer than a number, and return it; after a second without one say so."""
-        self.asked = math.inf  # a page that waits is not gone, however long a frame takes
+        """Return a frame newer than `after`; if there is none within a second, say so."""
+        self.asked = math.inf  # a page that waits is still open, however long a frame takes
         try:
             return self._next(after)
         finally:
@@ -155,7 +155,7 @@ class Session:
         return {"paused": self.paused, "step": self._trainings[0].step}
 
     def end(self, reason: str) -> None:
-        """Train no more; the next frame says why."""
+        """End training; the next frame gives the reason."""
         with self._change:
             self.ended = self.ended or reason
             self._change.notify_all()
@@ -167,11 +167,11 @@ class Session:
 
 
 def _trainings(task: LearningTask, settings: Settings, batch: int) -> list[LiveTraining] | list[LiveFinish]:
-    """Return the networks of each activation before their first step; network i starts alike in all of them."""
+    """Return the networks of each activation before the first step; network i has the same start in each."""
     widths = task.widths(settings)
     shape: dict[str, Any] = {"alpha": settings.alpha, "c": settings.c}
     generators = [np.random.default_rng([settings.seed, i]) for i in range(settings.networks)]
-    # raw alpha and c are the last rows, so that the other activations take those before
+    # raw alpha and c are the last rows; the other activations use the rows before
     learned = "plu_learned" in settings.activations
     start = initial(MLP(widths, "plu_learned" if learned else "plu"), generators, **shape)
     rows = Rows(*task.scaled, batch=batch, seeds=range(settings.networks) if batch else ())

@@ -60,7 +60,7 @@ export class Stage {
     return { figure, canvas, activation, title, note: caption.lastChild };
   }
 
-  /** Take a frame; the next repaint of the screen draws the newest one. Some frames have numbers; they stay till the next. */
+  /** Keep a frame; the next repaint of the screen draws the newest one. Numbers stay until the next frame that has them. */
   show(frame, payload) {
     if (!this.fresh) requestAnimationFrame(() => this.draw());
     this.whole ||= "losses" in frame.panels[0];
@@ -68,7 +68,7 @@ export class Stage {
     Object.assign(this, { frame, payload, fresh: true });
   }
 
-  /** Give a view its part of the frame: the picture of its bytes, and the edges of a surface. */
+  /** Give a view its image and, for a surface, the edges. */
   fill(view) {
     view.colour = this.colours.of(view.activation || "ink");
     if (!view.activation) return;

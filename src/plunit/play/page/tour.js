@@ -1,4 +1,4 @@
-// The tour: five steps, written in index.html, each with networks that learn while one reads.
+// The tour: five steps, written in index.html, each with networks that learn while you read.
 import { finder, lossText } from "./theme.js";
 
 const SINE = { target: { kind: "paper", name: "sine" }, alpha: 0.1, c: 1, depth: 2, width: 3, lr: 0.01, networks: 1000, seed: 0 };
@@ -54,10 +54,10 @@ export class Tour {
     this.button("tour").focus();
   }
 
-  /** Put the numbers of now below the text. */
+  /** Show the current numbers below the text. */
   show(panels, titles) {
     const step = this.steps[this.at]?.dataset;
-    if (!step || !panels.every((panel) => step.activations.split(" ").includes(panel.activation))) return; // of the step before
+    if (!step || !panels.every((panel) => step.activations.split(" ").includes(panel.activation))) return; // of the previous step
     const [words, number] = LIVE[step.live];
     this.part("tour-live").textContent = `${words}: ${panels.map((panel) => `${titles[panel.activation]} ${number(panel)}`).join(", ")}.`;
   }
