@@ -20,14 +20,7 @@ export function download(name, content, mime) {
 }
 
 /** Copy text; return whether the browser allowed it. */
-export async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const copied = async (text) => (await navigator.clipboard?.writeText(text).then(() => true, () => false)) ?? false;
 
 const SIZE = { panel: [360, 250], wide: 680, gap: 20, head: 62, chart: 280 };
 
