@@ -3,7 +3,7 @@
     python -m benchmarks density_tables           # a minute: 3 tables, one split of each
     python -m benchmarks density_tables --full    # 14 tables, 5 splits of each
 
-A table is its inputs and, for regression, its target beside them. Columns with fewer than 20 values are left out. In
+A table is its inputs and, for regression, its target. Columns with fewer than 20 values are left out. In
 the others a value that is rounded is moved at random by up to half of the least distance of two, in the rows of
 training and of test, because rounded values have no density. All columns are standardised by the rows of training, so
 that log-likelihoods do not depend on units. KernelDensity has the best of 20 bandwidths in 5 parts of the rows,

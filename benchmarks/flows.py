@@ -112,7 +112,7 @@ def train(peer: Peer, cases: Sequence[tuple[str, int]], steps: int) -> list[Trai
     """Train a model for each (toy, seed) on fresh batches of 512, the learning rate falling along a half cosine.
 
     The models are trained side by side where PyTorch can do that, which is several times as fast; the results differ by
-    rounding only. The seconds are those of one model alone, scaled from a few steps.
+    rounding only. The seconds are those of one model, scaled from a few steps.
     """
     models = [Likelihood(peer, seed) for _, seed in cases]
     sources = [torch.Generator().manual_seed(seed) for _, seed in cases]

@@ -29,7 +29,7 @@ def signal(rng: Any, pieces: int, strength: float, points: int) -> tuple[Any, An
     """Return x, y of a random piecewise-linear curve with noise whose weakest kink has the given strength.
 
     Knots are uniform on [0, 1], but at least 0.4 / pieces apart; values at the knots are N(0, 1); x is uniform. A kink
-    stands out by the distance between its value and the chord of the knots beside it. The strength is the least of
+    stands out by the distance between its value and the chord of the neighbouring knots. The strength is the least of
     these distances, divided by the standard deviation of the noise, which is normal.
     """
     gap = 0.4 / pieces

@@ -125,7 +125,7 @@ def spirals(rows: int = 500, turns: float = 2.0, noise: float = 0.04) -> tuple[n
     """Two spirals r = t, angle = 2 pi turns t + pi class, t in [0, 1]; the arms are 1 / (2 turns) apart."""
     rng = np.random.default_rng(0)
     label = np.arange(rows) % 2
-    t = np.sqrt(rng.random(rows))  # as many points on each length of the arm
+    t = np.sqrt(rng.random(rows))  # the same number of points per length of the arm
     angle = 2 * np.pi * turns * t + np.pi * label
     points = t[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return points + noise * rng.standard_normal(points.shape), label

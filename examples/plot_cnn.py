@@ -2,8 +2,8 @@
 PLU in a convolutional network
 ==============================
 
-A small convolutional network reads handwritten digits. The activation is the only thing that changes: ``PLU()`` takes
-the place of ``nn.ReLU()``, and the seed, the data and the optimiser stay the same.
+A small convolutional network reads handwritten digits. Only the activation changes: ``PLU()`` replaces ``nn.ReLU()``;
+the seed, the data and the optimiser stay the same.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-"""The page for everyone: by keyboard alone, on a phone, in the dark, with less motion, for screen readers."""
+"""The page for everyone: with the keyboard only, on a phone, in the dark, with less motion, for screen readers."""
 
 import re
 from itertools import pairwise

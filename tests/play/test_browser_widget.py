@@ -23,7 +23,7 @@ HOST = """async ([module, markup, style]) => {
   };
   const el = document.createElement("div");
   window.leave = render({ model, el });
-  document.body.append(el); // JupyterLab, too, shows it after it is made
+  document.body.append(el); // JupyterLab also shows it after creation
 }"""
 
 

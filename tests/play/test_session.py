@@ -102,7 +102,7 @@ def test_pieces_of_deep_networks_of_two_inputs_are_not_found_for_ever(monkeypatc
 
 
 class Clock:
-    """The time of a session: steps and sleeping alone take some."""
+    """The clock of a session: only steps and sleeping take time."""
 
     def __init__(self):
         self.now = 0.0

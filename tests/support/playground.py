@@ -20,7 +20,7 @@ DROP = "([name, text]) => { const t = new DataTransfer(); t.items.add(new File([
 
 
 def wait_for_step(page, least):
-    """Wait until so many steps are shown."""
+    """Wait until at least this number of steps is shown."""
     page.wait_for_function(STEP, arg=least)
 
 
@@ -72,7 +72,7 @@ def pause(page):
 
 
 def painted_share(canvas):
-    """Return the share of a canvas that is not blank: lines alone make a tenth, a cloud or a surface more."""
+    """Return the fraction of a canvas that is not blank: lines make a tenth, a cloud or a surface more."""
     return canvas.evaluate(PAINTED)
 
 

@@ -175,14 +175,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def _file(self) -> tuple[int, str, bytes]:
         if self.path not in self.server.files:
-            raise Refused(404, "there is no such page")
+            raise Refused(404, "page not found")
         return 200, *self.server.files[self.path]
 
     def _call(self) -> tuple[int, str, bytes]:
         if not hmac.compare_digest(self.headers.get("X-Plunit-Token", "").encode(), self.server.token.encode()):
             raise Refused(403, "wrong token; open the address that plunit play prints")
         if not self.path.startswith("/call/"):
-            raise Refused(404, "there is no such call")
+            raise Refused(404, "call not found")
         try:
             body = json.loads(self._body())
         except (ValueError, RecursionError):

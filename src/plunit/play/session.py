@@ -1,4 +1,4 @@
-"""The training behind one page."""
+"""The training of one page."""
 
 from __future__ import annotations
 

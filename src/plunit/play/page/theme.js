@@ -56,7 +56,7 @@ export function cloudColours(colour) {
   return Array.from({ length: 256 }, (_, i) => [...channelsOf(colour), i && Math.round(255 * (0.05 + 0.75 * (i / 255) ** 1.2))]);
 }
 
-/** 256 colours for the values of a surface, dark for low ones. Lightness alone is enough to read them. */
+/** 256 colours for the values of a surface, dark for low ones. Lightness is enough to read them. */
 export function heightColours() {
   const stops = STOPS.map(channelsOf);
   return Array.from({ length: 256 }, (_, i) => {
