@@ -39,7 +39,7 @@ def draw(net: Network) -> Figure:
     colours = np.clip(scale.to_rgba(net(middles)[:, 0])[:, :3] * (0.62 + 0.6 * light[:, None]), 0, 1)
     axes.add_collection(PolyCollection(pieces.corners, facecolors=colours, edgecolors="white", linewidths=0.5))
     bound = rounded_up(sup_error(parse(FORMULA), net, box).bound)
-    axes.set_title(f"{FORMULA}\nas {len(pieces)} flat polygons, error at most {bound} (proved)")
+    axes.set_title(f"{FORMULA}\nas {len(pieces)} flat polygons, error at most {bound} (proved)", fontsize=10)
     axes.set(xlim=(LOW, HIGH), ylim=(LOW, HIGH), aspect="equal", xlabel="x", ylabel="y")
     axes.set(xticks=[-2, -1, 0, 1, 2], yticks=[-2, -1, 0, 1, 2])
     axes.grid(visible=False)
