@@ -160,6 +160,7 @@ def test_training_can_be_watched_for_ten_seconds_and_then_pauses(monkeypatch, cl
     monkeypatch.setattr(session, "WATCHED", workshop.WATCHED)
     while not made.paused:
         made.round(0.032)
+        assert made._trainings[0].step <= session.WATCHED
         if made._trainings[0].step > 1000 and clock.now < 100:
             made.command("pause")
             clock.sleep(100)  # a pause does not count

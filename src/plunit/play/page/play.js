@@ -99,7 +99,7 @@ class Play {
 
   pausedIs(paused, step = 0) {
     this.button("toggle").textContent = paused ? (step ? "Continue" : "Start") : "Pause";
-    this.part("watched").hidden = !paused || step !== this.info.watched;
+    this.part("watched").hidden = !paused || step !== this.info?.watched;
     if (paused === this.paused) return;
     this.paused = paused;
     if (paused) this.stage?.redraw(); // the numbers of the last frame
