@@ -10,15 +10,13 @@ import matplotlib
 from cycler import cycler
 from matplotlib.figure import Figure
 
-from plunit.lab.style import COLOURS, SETTINGS
+from plunit.lab.pictures import COLOURS, FIGURE_WIDTH, SETTINGS
 
 STYLE = {
     **SETTINGS,
-    "font.size": 11,
-    "axes.titlesize": 11,
     "axes.prop_cycle": cycler(color=[COLOURS[name] for name in ("plu", "tanh", "relu", "plu_learned", "leaky_relu")]),
 }
-WIDTH = 4.8  # inches: on a phone with 390 pixels the letters have 11
+WIDTH = FIGURE_WIDTH
 
 
 def save_figure(figure: Figure, path: Path) -> None:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from plunit.ensemble import MLP, forward, initial, train
 from plunit.ensemble.mlp import exact
 from plunit.expressions import parse, sup_error
-from plunit.lab.style import COLOURS
+from plunit.lab.pictures import COLOURS
 from plunit.pieces import Network, curve
 from plunit.pieces.rounding import rounded_up
 

@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from plunit import plu
 from plunit.ensemble import MLP, forward
 from plunit.lab import plan, store
-from plunit.lab.style import look
-from plunit.lab.summary import label, median_member
+from plunit.lab.pictures import look, median_member
 
 DOCS = Path(__file__).parent
 STORED = DOCS.parent / "results" / "fit" / "sine.json"
@@ -53,7 +52,7 @@ def draw(networks: dict[str, Any]) -> Figure:
     bottom.plot(x, np.sin(x), color="0.82", linewidth=7, label="sine")
     for name, network in networks.items():
         y = forward(MLP((1, 3, 3, 1), name), np.asarray(network["theta"])[:, None], x[None])[0, :, 0]
-        bottom.plot(x, y, **{**look(name), "label": f"{label(name)}: {network['loss']:.2g}"}, linewidth=2.2)
+        bottom.plot(x, y, **{**look(name), "label": f"{look(name)['label']}: {network['loss']:.2g}"}, linewidth=2.2)
     seeds = {network["seeds"] for network in networks.values()}
     bottom.set(xlim=(x[0], x[-1]), ylim=(-1.35, 2.3), yticks=[-1, 0, 1])
     bottom.set_title(f"a sine, and the median of {seeds.pop():,} networks, with its loss")

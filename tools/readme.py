@@ -30,7 +30,7 @@ from scipy.interpolate import RegularGridInterpolator
 from plunit.expressions import Expression, parse
 from plunit.lab.claims import CLAIMS, REFUTED, WEAKER, Claim, Judged, Ruling, answers, tally
 from plunit.lab.intervals import Estimate
-from plunit.lab.summary import number
+from plunit.lab.pictures import number
 from plunit.pieces import load
 
 Array = np.ndarray[Any, Any]

@@ -196,7 +196,7 @@ class Panel:
         low, high = self._task.box[0].tolist()
         # smooth networks, and those that diverge or have too short pieces, are sampled
         with contextlib.suppress(ValueError):
-            traced = [one.merged() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
+            traced = [one.merge() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
             lines = [self._points(one.knots, one.values) for one in traced]
             return [{"pieces": len(line) - 1, "line": line} for line in lines]
         x = np.linspace(low, high, _WIDTH)
@@ -215,7 +215,7 @@ class Panel:
         """Return the edges between the regions of the best network, [n, 4]."""
         x, y = self._task.box.tolist()
         found = polygons(self._exact(now, [best]).member(0), (x, y), limit=PIECES)
-        one, other = found.faces.beside.T
+        one, other = found.faces.neighbours.T
         bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
         return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)
 

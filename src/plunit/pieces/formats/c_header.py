@@ -19,7 +19,7 @@ from plunit.pieces.float_errors import check_knots, rounding_bound
 from plunit.pieces.formats import c_text
 from plunit.pieces.formats.c_text import CLayer, Tables, box_text, origin, round_to
 from plunit.pieces.networks import Network, check_network
-from plunit.pieces.rewriting import rescaled
+from plunit.pieces.rewriting import rescale
 from plunit.pieces.rounding import EPS, rounded_up
 
 POINTS = 16
@@ -116,7 +116,7 @@ def save_c(
         about: lines for that comment, such as what the function was made from.
         fitted: a proved bound on the distance between the function and a formula that it was fitted to. The header then
             states the sum: how far the program is from the formula.
-        **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescaled`, for raw inputs.
+        **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescale`, for raw inputs.
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
     if not c_text.is_name(chosen):
@@ -135,7 +135,7 @@ def save_c(
         text = fixed_header(function, chosen, fitted)
     else:
         check_network(function)
-        net = rescaled(function, **scaling) if scaling else function
+        net = rescale(function, **scaling) if scaling else function
         text = network_header(net, chosen, dtype, None if box is None else box_array(net, box), fitted)
     named = function.net if isinstance(function, FixedNetwork) else function
     given, lines = labels(1 if isinstance(named, Curve) else named.inputs, names, about)
@@ -218,7 +218,7 @@ def _state(bound: Floats) -> str:
 
 def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = None) -> str:
     """Return the text of a header that defines `void name(real x, real *y)`; dead kinks are left out."""
-    merged = curve.merged()
+    merged = curve.merge()
     parts = {"knots": merged.knots[:-1], "values": merged.values[:-1], "slopes": merged.slopes}
     tables = {part: round_to(array, dtype) for part, array in parts.items()}
     check_knots(parts["knots"], tables["knots"].dtype)
