@@ -202,4 +202,4 @@ def test_a_command_of_the_page_needs_nothing_but_what_its_install_line_has(comma
     assert done.returncode == 0, done.stderr
     saved = re.findall(r"--save (\S+)", command)
     assert {*saved, "fit.html", "data.csv"} == {path.name for path in tmp_path.iterdir()}
-    assert ("; proved: at most " if saved else "(seen, no bound)") in done.stdout
+    assert ("; proved: at most " if saved else "(observed, not a bound)") in done.stdout

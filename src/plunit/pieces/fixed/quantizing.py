@@ -93,7 +93,6 @@ def _layer(
         proved = sum_ranges(fixed, np.ldexp(weight, -weight_fraction), np.ldexp(bias, -total))
         outward = np.stack([np.floor(np.ldexp(proved[0], total)), np.ceil(np.ldexp(proved[1], total))])
         ends = np.clip(outward, ends[0], ends[1]).astype(np.int64)
-    largest = np.abs(weight) @ np.maximum(np.abs(low), np.abs(high)) + np.abs(bias)
     knots, slopes, intercepts, kinds, slope_fraction = _activation(f, len(bias), ends, total)
     made = {"knots": knots, "slopes": slopes, "intercepts": intercepts, "kinds": kinds}
     layer = FixedLayer(
@@ -104,7 +103,7 @@ def _layer(
         sum_fraction=total,
         slope_fraction=slope_fraction,
         shift=0,
-        wide=bool(largest.max() >= 2**31 - 1),
+        wide=bool(max(-ends[0].min(), ends[1].max(), np.abs(bias).max()) >= 2**31 - 1),
         low=ends[0],
         high=ends[1],
     )
