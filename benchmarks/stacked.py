@@ -1,4 +1,4 @@
-"""Train modules of one kind side by side, their parameters stacked: fewer and larger operations."""
+"""Train modules of one kind together, with stacked parameters: fewer and larger operations."""
 
 from __future__ import annotations
 

@@ -49,5 +49,5 @@ for i, closing in enumerate((0, 10, 20)):
 ax.fill_betweenx([0, 2.5], 5, 20, color="C3", alpha=0.2, label="proved: never here when\nclosing at 8 m/s or more")
 ax.set(xlabel="distance to the car in front in m", ylabel="deceleration in m/s²", ylim=(-0.3, 11))
 ax.set_title("The command at 30 m/s")
-ax.legend(fontsize="small", ncols=2, loc="upper center")
+ax.legend(fontsize=10, ncols=2, loc="upper center")
 plt.show()
