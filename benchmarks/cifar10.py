@@ -1,4 +1,4 @@
-"""The four activations of section 5: cells side by side as the lab runs them, against a plain script."""
+"""The four activations of section 5: the lab's cells in parallel, compared with a plain script."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""Conditional flows against the exact density.
+"""Conditional flows compared with the exact density.
 
 `python -m benchmarks.conditional --steps 4500` makes the numbers of docs/benchmarks.md; without options the training is
 short, and the table says so. Seconds are processor time on one thread.

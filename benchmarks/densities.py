@@ -1,4 +1,4 @@
-"""Densities by the compiled chain against zuko and nflows: seconds, parameters and test likelihood on four toys.
+"""Densities by the compiled chain, zuko and nflows: seconds, parameters and test likelihood on four toys.
 
     python -m benchmarks densities                      # two minutes; peers' likelihoods from results/
     python -m benchmarks densities --full --store FILE  # an hour; what FILE has is not run again
@@ -50,7 +50,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """The name in tables."""
         names = {"smooth": "SmoothPLU", "plu": "PLU, boundary term", "leaky": "LeakyReLU, boundary term"}
         return f"{'PLU, annealed' if self.anneal else names[self.activation]}, {self.blocks} blocks"
 
@@ -72,7 +72,7 @@ SMALL = [name for name in PEERS if name.startswith("small")]
 
 
 def fit(setting: Setting, name: str, seed: int) -> Training:
-    """Train one density of ours; the seconds include the draw of the points."""
+    """Train one density of ours; the seconds include sampling the points."""
     begun = time.process_time()
     x = toy(name, POINTS, torch.Generator().manual_seed(seed)).numpy()
     form, held = Architecture(2, setting.blocks, setting.activation), POINTS // 20
@@ -93,7 +93,7 @@ def fit(setting: Setting, name: str, seed: int) -> Training:
 
 
 def ours(setting: Setting, store: Store, seeds: int = SEEDS) -> dict[str, list[Training]]:
-    """Return the trainings of a setting by toy, from the store where it has them."""
+    """Return the trainings of a setting by toy, from the store if it has them."""
     found: dict[str, list[Training]] = {}
     for name in TOYS:
         keys = [Store.key(setting.name, name, seed, setting.steps) for seed in range(seeds)]
@@ -104,7 +104,7 @@ def ours(setting: Setting, store: Store, seeds: int = SEEDS) -> dict[str, list[T
 
 
 def theirs(model: str, steps: int, store: Store, seeds: int, *, run: bool) -> dict[str, list[Training]]:
-    """Return the trainings of a peer by toy: made now where the store lacks them if `run`, else those it has."""
+    """Return the trainings of a peer by toy: those of the store and, with `run`, the missing ones."""
     cases = [(name, seed) for seed in range(seeds) for name in TOYS]
     keys = [Store.key(model, name, seed, steps) for name, seed in cases]
     if run:
@@ -137,7 +137,7 @@ def row(name: str, steps: int, found: dict[str, list[Training]]) -> None:
 
 
 def our_step_seconds(blocks: int = 12, batch: int = BATCH, steps: int = 1000, repeats: int = 7) -> float:
-    """Return the seconds of the processor of one step of ours: the least of several repeats."""
+    """Return the processor seconds of one step of ours: the minimum of several repeats."""
     form = Architecture(2, blocks)
     member = initial_member(start(form, np.random.default_rng(0)), 0, 1)
     plan = MemberSteps(
@@ -179,7 +179,7 @@ def first_call() -> tuple[float, float, int]:
 
 
 def equal_size(store: Store, mine: Sequence[dict[str, list[Training]]]) -> None:
-    """Print how far small peers are behind our largest network of no more parameters, the least of four toys."""
+    """Print the gap between small peers and our largest network of at most their size: the minimum over four toys."""
     for model in SMALL:
         found = theirs(model, PEER_STEPS, store, SEEDS, run=False)
         if not all(found.values()):
@@ -193,7 +193,7 @@ def equal_size(store: Store, mine: Sequence[dict[str, list[Training]]]) -> None:
 
 
 def bars(store: Store, smooth: dict[str, list[Training]], annealed: dict[str, list[Training]]) -> None:
-    """Print the measured numbers beside their bars."""
+    """Print the measured numbers and their bars."""
     per_step, their_step = our_step_seconds(), step_seconds(PEERS["zuko NSF"])
     work = f"one step, 12 blocks, 512 points: {1e3 * per_step:.4f} ms; zuko NSF {1e3 * their_step:.1f} ms; NSF / ours"
     show(work, their_step / per_step, Bar(200, at_least=True))

@@ -1,9 +1,9 @@
-"""PLUDensity against KernelDensity and GaussianMixture: log-likelihood of test rows, and time.
+"""PLUDensity, KernelDensity and GaussianMixture: log-likelihood of test rows, and time.
 
     python -m benchmarks density_tables           # a minute: 3 tables, one split of each
     python -m benchmarks density_tables --full    # 14 tables, 5 splits of each
 
-A table is its inputs and, for regression, its target beside them. Columns with fewer than 20 values are left out. In
+A table is its inputs and, for regression, its target. Columns with fewer than 20 values are left out. In
 the others a value that is rounded is moved at random by up to half of the least distance of two, in the rows of
 training and of test, because rounded values have no density. All columns are standardised by the rows of training, so
 that log-likelihoods do not depend on units. KernelDensity has the best of 20 bandwidths in 5 parts of the rows,
@@ -71,7 +71,7 @@ def toy_rows(name: str, split: int) -> Rows:
 
 
 def table_rows(table: Table, split: int) -> Rows:
-    """Take one split of a table, without its columns of few values; rounded values are spread out."""
+    """Return one split of a table, without its columns of few values; rounded values are spread out."""
     whole = table.x if table.y.dtype.kind == "i" else np.column_stack([table.x, table.y])
     rng, columns = np.random.default_rng(split), []
     for column in whole.T:

@@ -1,4 +1,4 @@
-"""The sine experiment of the paper, float32: seed-steps per second of the ensemble and of what one would write instead.
+"""The sine experiment of the paper, float32: seed-steps per second of the ensemble and of its alternatives.
 
 Bars: 1024 seeds x 2048 steps at 300 times the plain PyTorch loop of one seed and 3 times jax.vmap over seeds with
 lax.scan over steps; a loss history that costs at most 10 %. Compilation is not counted.
@@ -45,7 +45,7 @@ def history_cost(activation: str, stride: int) -> float:
 
 
 def plain_loop(activation: str) -> float:
-    """Seed-steps per second of an nn.Sequential trained alone; the faster of one thread and all."""
+    """Seed-steps per second of one nn.Sequential; the faster of one thread and all."""
     module = {"tanh": nn.Tanh, "relu": nn.ReLU, "plu": plunit.torch.PLU}[activation]
     net = nn.Sequential(nn.Linear(1, 3), module(), nn.Linear(3, 3), module(), nn.Linear(3, 1))
     optimiser = torch.optim.Adam(net.parameters(), lr=0.01)
@@ -125,13 +125,13 @@ def wider(hidden: Sequence[int], members: int = 64, rows: int = 800, inputs: int
 
 
 def limit(n: int = 1024) -> float:
-    """GFLOP/s of a large matrix product in PyTorch, the most that one can hope for."""
+    """GFLOP/s of a large matrix product in PyTorch, an upper limit."""
     a, b = torch.randn(n, n), torch.randn(n, n)
     return 2 * n**3 / best(lambda: a @ b, 22)[0] / 1e9
 
 
 def flops() -> None:
-    """Print GFLOP/s of ensembles beside those of a large matrix product."""
+    """Print GFLOP/s of ensembles and of a large matrix product."""
     most = limit()
     print(f"a product of two 1,024 x 1,024 matrices in PyTorch: {most:.0f} GFLOP/s")
     for hidden in ((16,), (16, 16), (32, 32), (64, 64)):

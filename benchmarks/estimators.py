@@ -1,11 +1,11 @@
-"""PLURegressor and PLUClassifier against scikit-learn: errors, time, and how far results change with the seed.
+"""PLURegressor, PLUClassifier and scikit-learn: errors, time, and the spread over seeds.
 
     python -m benchmarks estimators                                         # two minutes: 6 tables, 2 splits of each
     python -m benchmarks estimators --full --peers peers.json               # 18 tables, 10 splits of each
-    python -m benchmarks estimators --full --peers peers.json --only-peers  # scikit-learn alone
+    python -m benchmarks estimators --full --peers peers.json --only-peers  # only scikit-learn
     python -m benchmarks estimators --full --peers peers.json --errors      # no times; the peers from the file
     python -m benchmarks estimators --full --store                          # for docs/benchmarks.md
-    python -m benchmarks estimators --times                                 # times alone, the default against the peers
+    python -m benchmarks estimators --times                                 # only times, the default against the peers
 
 An error is the RMSE over the deviation of the training target, or the part of wrong classes. A table's error is the
 median over splits. The MLPs have the shape (16, 16). They learn on 85 % of the training rows, standardised. The best of
@@ -83,7 +83,7 @@ def takes_validation(model: Any) -> bool:
 
 
 def peers_of(table: Table, split: int, store: Store, jobs: int, *, timed: bool) -> Peers:
-    """Results of the peers, from the store if it has them and no times are wanted."""
+    """Results of the peers, from the store if it has them and no times are needed."""
     found = None if timed else store.get(table, split)
     if found is None:
         found = measure(fold(table, split), jobs)
@@ -137,7 +137,7 @@ def times(names: list[str], store: Store, jobs: int) -> None:
 
 
 def _warm(jobs: int) -> Fold:
-    """Return a small split, after the peers' processes have been started on it."""
+    """Start the peers' processes on a small split, and return it."""
     warm = fold(REGRESSION["linnerud"](), 0)
     measure(warm, jobs)
     return warm
@@ -201,8 +201,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--store", type=Path, nargs="?", const=timing.STORED, metavar="FILE", help=f"write {timing.STORED.name}"
     )
     kinds.add_argument("--only-peers", action="store_true", help="leave plunit out")
-    kinds.add_argument("--errors", action="store_true", help="errors alone; peers that the file has are not run")
-    kinds.add_argument("--times", action="store_true", help="times alone, of regression")
+    kinds.add_argument("--errors", action="store_true", help="only errors; stored peers are not run")
+    kinds.add_argument("--times", action="store_true", help="only times, of regression")
     chosen = parser.parse_args(arguments)
     chosen.tables = chosen.tables or (tables if chosen.full else list(SHORT))
     chosen.splits = chosen.splits or (SPLITS if chosen.full else 2)

@@ -1,4 +1,4 @@
-"""Ways to train a flow in PyTorch: test likelihoods on four toys, and on two tables of scikit-learn.
+"""Methods to train a flow in PyTorch: test likelihoods on four toys and on two tables of scikit-learn.
 
     python -m benchmarks flow_methods                              # one seed, 300 steps: half a minute
     python -m benchmarks flow_methods --data wine                  # or cancer: eight splits, a minute
@@ -42,7 +42,7 @@ TEST_POINTS = 10_000
 _GAUSSIAN_POINTS = 100_000
 
 Draw = Callable[[int], Tensor]
-"""Draws that many training points."""
+"""Draws a number of training points."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ SETTINGS = {
 
 
 def train(setting: Setting, method: str) -> Iterator[tuple[str, int, Flow, float]]:
-    """Yield data set, seed, trained flow and test NLL in nats; all flows are trained side by side."""
+    """Yield data set, seed, trained flow and test NLL in nats; all flows are trained together."""
     cases = [(name, seed) for name in setting.data for seed in range(setting.seeds)]
     draws, tests = zip(*(train_and_test(*case) for case in cases), strict=True)
     if method == "gaussian":

@@ -1,4 +1,4 @@
-"""Flows of zuko and nflows on the toy densities: how they are made and trained."""
+"""Flows of zuko and nflows on the toy densities."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH = 512
 
 @dataclass(frozen=True)
 class Peer:
-    """A model of another package: how to make it, how to ask it for log-likelihoods, and its learning rate.
+    """A model of another package: its constructor, its log-likelihood, and its learning rate.
 
     `stackable` says whether PyTorch can train several side by side: not where the code selects by a mask.
     """
@@ -59,7 +59,7 @@ def quadratic_splines(transforms: int = 2, hidden: int = 4, bins: int = 8) -> nn
 
 
 def lu_leaky(blocks: int = 12) -> nn.Module:
-    """Return nflows' LULinear + LeakyReLU, as many blocks as ours; of the slopes 0.1, 0.5 and 0.7 the best."""
+    """Return nflows' LULinear + LeakyReLU with as many blocks, and the best of three slopes."""
     linear = _package("nflows.transforms.lu").LULinear
     leaky = _package("nflows.transforms.nonlinearities").LeakyReLU
     parts = [part for _ in range(blocks) for part in (linear(2), leaky(0.5))]
@@ -112,7 +112,7 @@ def train(peer: Peer, cases: Sequence[tuple[str, int]], steps: int) -> list[Trai
     """Train a model for each (toy, seed) on fresh batches of 512, the learning rate falling along a half cosine.
 
     The models are trained side by side where PyTorch can do that, which is several times as fast; the results differ by
-    rounding only. The seconds are those of one model alone, scaled from a few steps.
+    rounding only. The seconds are those of one model, scaled from a few steps.
     """
     models = [Likelihood(peer, seed) for _, seed in cases]
     sources = [torch.Generator().manual_seed(seed) for _, seed in cases]
@@ -148,7 +148,7 @@ def step(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor) -> None:
 
 
 def step_seconds(peer: Peer, steps: int = 20, repeats: int = 5) -> float:
-    """Return the seconds of the processor of one step of a model alone: the least of several repeats."""
+    """Return the processor seconds of one step of a model: the minimum of several repeats."""
     model, generator = Likelihood(peer, 0), torch.Generator().manual_seed(0)
     optimizer = torch.optim.Adam(model.parameters(), peer.lr, fused=True)
     taken = []

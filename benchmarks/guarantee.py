@@ -75,7 +75,7 @@ def table(formulas: list[tuple[str, float]], steps: int = 12_000) -> list[tuple[
 
 
 def minimax(formulas: list[tuple[str, float]]) -> tuple[float, float]:
-    """Print a row for each formula, 8 x 8 units; return geometric means of minimax / mean square: error, and seconds."""
+    """Print a row for each formula, 8 x 8 units; return the geometric means of both ratios, of errors and of times."""
     print(f"\n{'formula':40} {'squares':>9} {'minimax':>9} {'ratio':>7} {'time':>7}")
     errors, times = [], []
     for text, end in formulas:

@@ -1,4 +1,4 @@
-"""Flows of PyTorch: speed of log_prob, sample and training against zuko's NSF, and test likelihood of 2-D densities.
+"""Flows of PyTorch and zuko's NSF: speed of log_prob, sample and training, and test likelihood of 2-D densities.
 
 `python -m benchmarks.invertible --steps 3000 --seeds 2` makes the likelihoods of the docs; without options the training
 is short, and the table says so. The peers' likelihoods and the compiled chain are in `python -m benchmarks densities`.
@@ -40,7 +40,7 @@ def throughput() -> None:
 
 
 def fit_seconds(activation: str, steps: int = 30, repeats: int = 5) -> float:
-    """Return the seconds of the processor of one step of `Flow.fit`: the least of several repeats."""
+    """Return the processor seconds of one step of `Flow.fit`: the minimum of several repeats."""
     flow, x, taken = Flow(density(2, activation=activation)), toy("moons", 10_000), []
     for _ in range(repeats + 1):
         begun = time.process_time()

@@ -23,16 +23,16 @@ def paper_formula(x: torch.Tensor, alpha: float = 0.1, c: float = 1.0) -> torch.
 
 
 def forward(n: int) -> float:
-    """Time module(x) against nn.ReLU()(x)."""
+    """Time module(x) / nn.ReLU()(x)."""
     x, ours, theirs = torch.randn(n), PLU(), nn.ReLU()
     with torch.no_grad():
         return ratio(lambda: ours(x), lambda: theirs(x))
 
 
 def against_copy(n: int) -> None:
-    """Print the limit of forward: a clone takes memory and moves the same bytes, and does nothing else.
+    """Print the limit of forward: a clone allocates memory and moves the same bytes.
 
-    GB/s are those of a copy into memory that is there, read and written.
+    GB/s are those of a copy into allocated memory, read and written.
     """
     x, y, ours = torch.randn(n), torch.zeros(n), PLU()
     speed = 2 * x.nbytes / min(timeit.repeat(lambda: y.copy_(x), number=1, repeat=41)) / 1e9
@@ -41,7 +41,7 @@ def against_copy(n: int) -> None:
 
 
 def backward(n: int) -> float:
-    """Time the backward pass alone against that of relu."""
+    """Time the backward pass of PLU / relu's."""
     x, grad = torch.randn(n, requires_grad=True), torch.randn(n)
     ours, theirs = plu(x), torch.relu(x)
     return ratio(

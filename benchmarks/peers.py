@@ -1,4 +1,4 @@
-"""scikit-learn's estimators on a split: the best of 20 starts of an MLP, and gradient boosting; kept in a file."""
+"""scikit-learn's estimators on a split: the best of 20 starts of an MLP, and gradient boosting; stored in a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {
     "max_iter": 200,
     "early_stopping": False,
 }
-"""Of the MLPs; the rest is scikit-learn's default."""
+"""Options of the MLPs; the others are scikit-learn's defaults."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Peers:
 
     @property
     def best(self) -> float:
-        """Test error of the restart with the least error on the validation rows."""
+        """Test error of the restart with the smallest error on the validation rows."""
         return self.restarts[self.chosen]
 
 
@@ -68,7 +68,7 @@ def measure(fold: Fold, jobs: int) -> Peers:
 
 
 def restart(fold: Fold, seed: int) -> tuple[float, float, float]:
-    """Fit one MLP; return its error on the validation rows, what settles a tie, and its error on the test rows.
+    """Fit one MLP; return its error on the validation rows, a tie-breaker, and its error on the test rows.
 
     Few validation rows are often all classified correctly. The likelihood settles such ties.
     """
@@ -119,7 +119,7 @@ class Store:
             sys.exit(f"{path} was made with {made_with}, this run has {self.made_with}: name another file")
 
     def get(self, table: Table, split: int) -> Peers | None:
-        """Return what the file has of a split, if the table is still the same."""
+        """Return the stored results of a split, if the table is unchanged."""
         kept = self.results.get(table.name, {})
         if kept.get("checksum") != table.checksum() or str(split) not in kept["splits"]:
             return None
@@ -127,7 +127,7 @@ class Store:
         return Peers(**kept["splits"][str(split)])
 
     def put(self, table: Table, split: int, peers: Peers) -> None:
-        """Add a split and write the file, whole or not at all."""
+        """Add a split and write the file atomically."""
         kept = self.results.setdefault(table.name, {})
         if kept.get("checksum") != table.checksum():
             kept.update(checksum=table.checksum(), splits={})

@@ -95,7 +95,7 @@ def looseness(nets: Ensemble, bits: int, points: int = 100_000) -> float:
 
 
 def fixed_point() -> None:
-    """Print how loose the bounds of fixed point are."""
+    """Print the bounds of fixed point over the largest errors found."""
     print()
     nets = {inputs: trained(inputs) for inputs in (1, 2, 3, 4, 5)}
     for bits in (16, 8):

@@ -1,11 +1,11 @@
-"""PLURegressor beside other libraries with their defaults: errors and processor seconds, on one core.
+"""PLURegressor and other libraries with their defaults: errors and processor seconds, on one core.
 
     python -m benchmarks rivals                 # 13 tables, 5 splits of each
     python -m benchmarks rivals --store         # for README.md and docs/benchmarks.md
     python -m benchmarks rivals --tables yacht energy --splits 2
 
 CatBoost, LightGBM and RealMLP-TD-S take part where they are installed: pip install catboost lightgbm pytabkit. An
-error is the RMSE over the deviation of the training target. Ratios are taken split by split.
+error is the RMSE over the deviation of the training target. Ratios are computed split by split.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _ours(**options: Any) -> Callable[[], Any]:
 
 
 def contestants() -> dict[str, Callable[[], Any]]:
-    """Return those whose packages are installed."""
+    """Return the contestants whose packages are installed."""
     known: dict[str, tuple[str, Callable[[], Any]]] = {
         "default": ("sklearn", _ours()),
         "one PLU": ("sklearn", _ours(n_best=1)),

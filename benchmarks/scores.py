@@ -1,4 +1,4 @@
-"""Medians over splits of what estimators got on a table, and the bars that they should meet over all tables."""
+"""Medians over splits of the errors on a table, and bars over all tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.peers import RESTARTS, Peers
 from benchmarks.timing import Bar, Row, show
 
 ACTIVATIONS = ("tanh", "relu", "gelu", "plu_learned")
-"""Those stated beside PLU."""
+"""The activations that are compared with PLU."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def regression_bars(rows: list[dict[str, float]], spreads: list[float]) -> list[
     print()
     share = sum(row["one"] <= row["best of 20"] for row in rows) / len(rows)
     found = [
-        show("one network: part of tables not worse than the best of 20 MLPs", share, Bar(0.75, at_least=True)),
+        show("one network: fraction of tables not worse than the best of 20 MLPs", share, Bar(0.75, at_least=True)),
         show("one network / best of 20 MLPs, error, geometric mean", mean_ratio(rows, "one", "best of 20"), Bar(0.95)),
         show("default / gradient boosting, error, geometric mean", mean_ratio(rows, "default", "boosting"), Bar(1.0)),
         show("default / best of 20 MLPs, error, geometric mean", mean_ratio(rows, "default", "best of 20")),
@@ -93,12 +93,12 @@ def regression_bars(rows: list[dict[str, float]], spreads: list[float]) -> list[
 
 
 def classification_bars(rows: list[dict[str, float]]) -> list[Row]:
-    """Print the bar of classification, which the default should meet; one network is stated beside it."""
+    """Print the bar of classification, which the default should meet; one network is also printed."""
     print()
     found = []
     for name, bar in (("default", Bar(0.8, at_least=True)), ("one", None)):
         share = sum(row[name] <= row["best of 20"] for row in rows) / len(rows)
-        found.append(show(f"classification, {name}: part of tables not worse than the best of 20 MLPs", share, bar))
+        found.append(show(f"classification, {name}: fraction of tables not worse than the best of 20 MLPs", share, bar))
     return found
 
 

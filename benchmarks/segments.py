@@ -1,4 +1,4 @@
-"""Least-squares segments: time and squared error against pwlf's `fitfast`, and how often their number is found.
+"""Least-squares segments and pwlf's `fitfast`: time, squared error, and how often their number is found.
 
 `python -m benchmarks segments` takes 24 series and 240 signals; `python -m benchmarks.segments --full` takes 240 and
 2,400. Times are seconds of one core.
@@ -22,14 +22,14 @@ FEW = range(3, 7)
 """Numbers of segments for which fitfast is quick."""
 STRENGTHS = (10.0, 5.0, 3.0, 2.0, 1.0, 0.5)
 CLEAR = 2.0
-"""A kink is clearly visible if it stands out by at least so many standard deviations of the noise; see `signal`."""
+"""A kink is clearly visible if its size is at least this number of standard deviations of the noise; see `signal`."""
 
 
 def signal(rng: Any, pieces: int, strength: float, points: int) -> tuple[Any, Any]:
     """Return x, y of a random piecewise-linear curve with noise whose weakest kink has the given strength.
 
     Knots are uniform on [0, 1], but at least 0.4 / pieces apart; values at the knots are N(0, 1); x is uniform. A kink
-    stands out by the distance between its value and the chord of the knots beside it. The strength is the least of
+    stands out by the distance between its value and the chord of the neighbouring knots. The strength is the least of
     these distances, divided by the standard deviation of the noise, which is normal.
     """
     gap = 0.4 / pieces

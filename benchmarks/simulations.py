@@ -1,4 +1,4 @@
-"""Simulators whose conditional densities are known exactly, for conditional flows to be measured against.
+"""Simulators whose conditional densities are known exactly, to judge conditional flows.
 
 - two moons: a crescent in the plane, moved and mirrored by a context of two numbers.
 - regression: a normal of two correlated numbers whose mean, spread and correlation depend on one number.

@@ -46,9 +46,9 @@ def header(net: Network, box: Any, kind: str, folder: Path) -> tuple[Array, Arra
     return x, fixed.integers(x).astype(np.int32)
 
 
-def compiled(kind: str, target: list[str], folder: Path) -> bytes:
+def compiled(kind: str, target: list[str], folder: Path, types: tuple[str, str] | None = None) -> bytes:
     """Return an executable whose start calls the function once, on arrays at a fixed address."""
-    (x, y), call = SHAPES[kind], "m_fixed" if kind.startswith("int") else "m"
+    (x, y), call = types or SHAPES[kind], "m_fixed" if kind.startswith("int") else "m"
     (folder / "main.c").write_text(PROGRAM.format(call=call, x=x, y=y, at=f"{MEMORY:#x}"))
     zig = [sys.executable, "-m", "ziglang", "cc", *target, "-Os", "-s", "-Wl,--gc-sections"]
     subprocess.run([*zig, "-o", folder / "main.elf", folder / "main.c"], check=True)
@@ -68,8 +68,9 @@ def parts(elf: bytes) -> tuple[int, list[tuple[int, bytes]], int]:
     return start, loaded, sum(length for _, kind, flags, _, _, length in rows if kind == 1 and flags & 2)
 
 
-def instructions(elf: bytes, x: Array, y: Array) -> float:
+def instructions(elf: bytes, x: Array, y: Array, atol: float | None = None) -> float:
     """Return the median number of instructions of a call over the inputs x; its outputs must be y, to rounding."""
+    atol = (1e-5 if y.dtype.kind == "f" else 0) if atol is None else atol
     import unicorn
     from unicorn import arm_const
 
@@ -98,7 +99,7 @@ def instructions(elf: bytes, x: Array, y: Array) -> float:
         machine.emu_start(start | 1, END)
         found.append(counted[0])
         result = np.frombuffer(machine.mem_read(MEMORY + 256, wanted.nbytes), wanted.dtype)
-        np.testing.assert_allclose(result, wanted, atol=1e-5 if wanted.dtype.kind == "f" else 0, rtol=0)
+        np.testing.assert_allclose(result, wanted, atol=atol, rtol=0)
     return statistics.median(found)
 
 

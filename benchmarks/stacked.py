@@ -1,4 +1,4 @@
-"""Train modules of one kind side by side, their parameters stacked: fewer and larger operations."""
+"""Train modules of one kind together, with stacked parameters: fewer and larger operations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from plunit.invertible.bijections import boundary
+from plunit.invertible.bijections.smooth_plu import annealing_of
 from plunit.invertible.flow import Flow
-from plunit.invertible.training import annealing_of
 
 __all__ = ["train"]
 

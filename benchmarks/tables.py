@@ -1,4 +1,4 @@
-"""Tables on which estimators are judged, and their splits: rows to fit on, rows to choose on, rows to judge on."""
+"""Tables to judge estimators on, and their splits: training, validation and test rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DATA = Path(__file__).parent / "data"
 UCI = ("airfoil", "autompg", "concrete", "energy", "servo", "skillcraft", "stock", "yacht")
 SPLITS = 10
 VALIDATION = 0.15
-"""The part of the training rows on which the best start is chosen."""
+"""The fraction of the training rows on which the best start is chosen."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Table:
             array.setflags(write=False)
 
     def checksum(self) -> int:
-        """CRC of everything, so that results kept from another run are not taken for those of this table."""
+        """CRC of all values, so that stored results of another table are not used."""
         parts = (self.x, self.y, *self.splits, np.array(self.components or 0))
         return zlib.crc32(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
 
@@ -69,7 +69,7 @@ class Fold:
         return dataclasses.replace(scaled, y=(self.y - mean) / deviation, y_test=(self.y_test - mean) / deviation)
 
     def error(self, predicted: np.ndarray, truth: np.ndarray) -> float:
-        """RMSE over the deviation of the training target, outputs pooled; for classes the part that is wrong."""
+        """RMSE over the deviation of the training target, outputs pooled; for classes the fraction of errors."""
         if predicted.shape != truth.shape:
             raise ValueError(f"predictions have shape {predicted.shape}, their targets {truth.shape}")
         if self.classes:
@@ -78,7 +78,7 @@ class Fold:
 
 
 def fold(table: Table, split: int) -> Fold:
-    """Take one split. Inputs that are constant on its training rows are dropped. Its number seeds the validation."""
+    """Return one split, without inputs that are constant on its training rows. Its number seeds the validation."""
     test = table.splits[split]
     x, x_test, y = table.x[~test], table.x[test], table.y[~test]
     varies = np.ptp(x, axis=0) > 0
@@ -125,7 +125,7 @@ def spirals(rows: int = 500, turns: float = 2.0, noise: float = 0.04) -> tuple[n
     """Two spirals r = t, angle = 2 pi turns t + pi class, t in [0, 1]; the arms are 1 / (2 turns) apart."""
     rng = np.random.default_rng(0)
     label = np.arange(rows) % 2
-    t = np.sqrt(rng.random(rows))  # as many points on each length of the arm
+    t = np.sqrt(rng.random(rows))  # the same number of points per length of the arm
     angle = 2 * np.pi * turns * t + np.pi * label
     points = t[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return points + noise * rng.standard_normal(points.shape), label

@@ -1,4 +1,4 @@
-"""Results of trainings in a JSON file: what a run has finished is not run again."""
+"""Results of trainings in a JSON file, so that they are not run again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plunit.base.files import save_whole
 
 @dataclass(frozen=True)
 class Training:
-    """What a training gave: parameters, test NLL in nats, and seconds of the processor on one thread."""
+    """The result of a training: parameters, test NLL in nats, and processor seconds on one thread."""
 
     parameters: int
     nll: float
@@ -23,7 +23,7 @@ class Training:
 
 
 def read(path: Path) -> tuple[dict[str, str], dict[str, Training]]:
-    """Return the versions and the trainings of a file; leave the program, with one line, if it is not such a file."""
+    """Return the versions and the trainings of a file; exit with one line if it is not such a file."""
     try:
         kept = json.loads(path.read_text())
         return kept["versions"], {key: Training(**one) for key, one in kept["trainings"].items()}
@@ -50,7 +50,7 @@ class Store:
                 sys.exit(f"{path} was made with {versions}, this run has {self.versions}: name another file")
 
     def take(self, path: Path, models: set[str]) -> None:
-        """Take over the trainings of these models from another file, whatever versions made it; it stays as it is."""
+        """Copy the trainings of these models from another file, whatever its versions."""
         _, others = read(path)
         self.trainings |= {key: one for key, one in others.items() if key.split(";")[0] in models}
 
@@ -60,7 +60,7 @@ class Store:
         return f"{model}; {toy}; seed {seed}; {steps} steps"
 
     def fill(self, keys: Sequence[str], make: Callable[[list[int]], Sequence[Training]]) -> list[Training]:
-        """Return the trainings of these keys; those that the file lacks, by their places, are made now and kept."""
+        """Return the trainings of these keys; run and store the missing ones, given by their positions."""
         missing = [place for place, key in enumerate(keys) if key not in self.trainings]
         if missing:
             for place, made in zip(missing, make(missing), strict=True):
@@ -69,7 +69,7 @@ class Store:
         return [self.trainings[key] for key in keys]
 
     def _write(self) -> None:
-        """Write the file, whole or not at all, with what another process may have added."""
+        """Write the file atomically, with the additions of other processes."""
         if self.path is None:
             return
         if self.path.exists():

@@ -36,6 +36,8 @@ highlight_options = {"python": {"stripnl": True}}  # the last line of an example
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "within_subsection_order": "gallery.position",
+    "reset_modules": ("matplotlib", "gallery.apply_style"),
     "run_stale_examples": True,  # what they import may have changed
     "thumbnail_size": (400, 280),
     "capture_repr": (),

@@ -9,12 +9,13 @@ import statistics
 from collections import defaultdict
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+from figure_script import WIDTH, save_figure, style
+from matplotlib.figure import Figure
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "densities" / "trainings.json"
 TOYS = ("moons", "gaussians", "checkerboard", "pinwheel")
-STYLES = {  # told apart with any common colour blindness, and by their markers
+STYLES = {  # after Okabe and Ito, for colour-blind readers
     "SmoothPLU": ("#009E73", "o"),
     "PLU, annealed": ("#0072B2", "s"),
     "PLU, boundary term": ("#56B4E9", "v"),
@@ -67,33 +68,29 @@ def lengths(found: dict[tuple[str, int], Point], series: str) -> list[Point]:
     return sorted((point for _, point in mine if point[0] == most), key=lambda point: point[1])
 
 
-def draw(results: Path, figure_path: Path) -> None:
-    """Draw both panels and save them."""
-    found = points(json.loads(results.read_text())["trainings"])
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained", sharey=True)
+def draw(trainings: dict[str, dict[str, float]]) -> Figure:
+    """Return the figure."""
+    found = points(trainings)
+    figure = Figure(figsize=(WIDTH, 8.2))
+    panels = figure.subplots(2, 1, sharey=True)
     for series, (colour, marker) in STYLES.items():
-        style = {"color": colour, "marker": marker, "markersize": 6, "linewidth": 1.3}
-        for axes, chosen, index in ((left, sizes(found, series), 0), (right, lengths(found, series), 1)):
+        line = {"color": colour, "marker": marker, "markersize": 6, "label": series}
+        for axes, chosen, index in zip(panels, (sizes(found, series), lengths(found, series)), (0, 1), strict=True):
             inside = [point for point in chosen if point[2] < 2.3]
             if inside:
-                axes.plot([point[index] for point in inside], [point[2] for point in inside], label=series, **style)
-    left.set(
-        xscale="log", xlabel="parameters", ylabel="test NLL in nats, mean of four toys", title="by number of parameters"
-    )
-    right.set(
-        xscale="log", xlabel="processor time in seconds, one thread", title="by training time, the largest of each kind"
-    )
-    left.legend(frameon=False, fontsize=9)
-    for axes in (left, right):
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(figure_path, dpi=120)
-    plt.close(figure)
+                axes.plot([point[index] for point in inside], [point[2] for point in inside], **line)
+    panels[0].set(xlabel="parameters", title="by size")
+    panels[1].set(xlabel="processor time in seconds", title="by training time, the largest of each kind")
+    for axes in panels:
+        axes.set(xscale="log", ylabel="test NLL in nats, mean of four toys")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=10)
+    return figure
 
 
-def save(figure_path: Path) -> None:
+def save(path: Path) -> None:
     """Draw the stored results."""
-    draw(RESULTS, figure_path)
+    with style():
+        save_figure(draw(json.loads(RESULTS.read_text())["trainings"]), path)
 
 
 if __name__ == "__main__":

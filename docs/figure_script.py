@@ -1,4 +1,4 @@
-"""What the scripts of figures share: draw what is stored, after storing it anew if asked to."""
+"""One style for the figures of the pages, and what their scripts share: draw stored results, after storing new ones."""
 
 import argparse
 import json
@@ -7,15 +7,32 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from cycler import cycler
 from matplotlib.figure import Figure
 
-from plunit.lab.style import SETTINGS
+from plunit.lab.pictures import COLOURS, FIGURE_WIDTH, SETTINGS
+
+STYLE = {
+    **SETTINGS,
+    "axes.prop_cycle": cycler(color=[COLOURS[name] for name in ("plu", "tanh", "relu", "plu_learned", "leaky_relu")]),
+}
+WIDTH = FIGURE_WIDTH
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Save a figure that was drawn within `style()`."""
+    figure.savefig(path, dpi=160)
+
+
+def style() -> Any:
+    """Return the context in which figures are drawn."""
+    return matplotlib.rc_context(STYLE)
 
 
 def save_stored(draw: Callable[[Any], Figure], stored: Path, path: Path) -> None:
-    """Draw what is in a JSON file."""
-    with matplotlib.rc_context(SETTINGS):
-        draw(json.loads(stored.read_text(encoding="utf-8"))).savefig(path, dpi=140)
+    """Draw the content of a JSON file."""
+    with style():
+        save_figure(draw(json.loads(stored.read_text(encoding="utf-8"))), path)
 
 
 def run(

@@ -1,4 +1,4 @@
-"""Take docs/playground.png: the page of `plunit play` in Chromium after 2,000 steps.
+"""Store docs/playground.png: the page of `plunit play` in Chromium where training pauses.
 
 Run: python docs/playground.py [FILE]
 """
@@ -16,15 +16,15 @@ from playwright.sync_api import Browser, sync_playwright
 from plunit.play.server import serving
 
 SETTINGS = {"target": {"kind": "paper", "name": "sine"}, "activations": ["tanh", "relu", "plu"], "networks": 1000}
-STEP = "() => Number(document.querySelector('[data-part=step]').textContent.replaceAll(',', '')) >= 2000"
+PAUSED = "[data-part=watched]:not([hidden])"
 FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
-def taken(browser: Browser, address: str) -> Image.Image:
+def take_picture(browser: Browser, address: str) -> Image.Image:
     """Return the page down to the table of numbers."""
     page = browser.new_page(viewport={"width": 1200, "height": 1300}, device_scale_factor=1.5)
     page.goto(f"{address}&settings={quote(json.dumps(SETTINGS))}")
-    page.wait_for_function(STEP, timeout=300_000)
+    page.locator(PAUSED).wait_for(timeout=300_000)
     table = page.locator("table").bounding_box()
     picture = page.screenshot(clip={"x": 0, "y": 0, "width": 1200, "height": table["y"] + table["height"] + 24})
     page.close()
@@ -35,7 +35,7 @@ def main(file: Path) -> None:
     """Start the server and Chromium, and save the picture."""
     with serving() as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        few = taken(browser, server.address).quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few = take_picture(browser, server.address).quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
         few.save(file, optimize=True)
         browser.close()
 

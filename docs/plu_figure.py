@@ -1,4 +1,4 @@
-"""Draw docs/plu.png: PLU beside tanh and ReLU, and what small networks of each make of a sine.
+"""Draw docs/plu.png: tanh, ReLU and PLU, and the median small network of each on a sine.
 
 python docs/plu_figure.py                # draws it from results/fit/sine.json
 python docs/plu_figure.py --store runs   # first stores the median networks of `plunit run sine` there
@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figure_script import run, save_stored
+from figure_script import WIDTH, run, save_stored
 from matplotlib.figure import Figure
 
 from plunit import plu
 from plunit.ensemble import MLP, forward
 from plunit.lab import plan, store
-from plunit.lab.style import look
-from plunit.lab.summary import label, median_member
+from plunit.lab.pictures import look, median_member
 
 DOCS = Path(__file__).parent
 STORED = DOCS.parent / "results" / "fit" / "sine.json"
@@ -42,26 +41,23 @@ def median_networks(folder: Path) -> dict[str, Any]:
 
 def draw(networks: dict[str, Any]) -> Figure:
     """Return the figure."""
-    figure = Figure(figsize=(9, 2.6), layout="constrained")
-    first, *panels = figure.subplots(1, 4, width_ratios=[1.15, 1, 1, 1])
+    figure = Figure(figsize=(WIDTH, 5.0))
+    top, bottom = figure.subplots(2, 1)
     x = np.linspace(-3, 3, 601)
     for name, function in SHOWN.items():
-        first.plot(x, function(x), **look(name))
-    first.set_title("activations", fontsize=9)
-    first.set(ylim=(-1.6, 1.6))
-    first.legend(fontsize=8, frameon=False)
+        top.plot(x, function(x), **look(name), linewidth=2.2)
+    top.set(xlim=(-3, 3), ylim=(-1.6, 1.6), title="three activations")
+    top.legend(loc="upper left")
     x = np.linspace(-2 * np.pi, 2 * np.pi, 1001)
-    for axes, (name, network) in zip(panels, networks.items(), strict=True):
-        theta = np.asarray(network["theta"])[:, None]
-        axes.plot(x, np.sin(x), color="0.6", linewidth=1)
-        axes.plot(x, forward(MLP((1, 3, 3, 1), name), theta, x[None])[0, :, 0], **look(name))
-        axes.set(ylim=(-1.6, 1.6), yticks=[])
-        axes.set_xticks([-2 * np.pi, 0, 2 * np.pi], ["-2\N{GREEK SMALL LETTER PI}", "0", "2\N{GREEK SMALL LETTER PI}"])
-        axes.set_title(
-            f"{label(name)} fits a sine\nmedian of {network['seeds']:,}: loss {network['loss']:.2g}", fontsize=9
-        )
-    for axes in (first, *panels):
-        axes.tick_params(labelsize=8)
+    bottom.plot(x, np.sin(x), color="0.82", linewidth=7, label="sine")
+    for name, network in networks.items():
+        y = forward(MLP((1, 3, 3, 1), name), np.asarray(network["theta"])[:, None], x[None])[0, :, 0]
+        bottom.plot(x, y, **{**look(name), "label": f"{look(name)['label']}: {network['loss']:.2g}"}, linewidth=2.2)
+    seeds = {network["seeds"] for network in networks.values()}
+    bottom.set(xlim=(x[0], x[-1]), ylim=(-1.35, 2.3), yticks=[-1, 0, 1])
+    bottom.set_title(f"a sine, and the median of {seeds.pop():,} networks, with its loss")
+    bottom.set_xticks([-2 * np.pi, 0, 2 * np.pi], ["-2\N{GREEK SMALL LETTER PI}", "0", "2\N{GREEK SMALL LETTER PI}"])
+    bottom.legend(loc="upper center", ncols=2)
     return figure
 
 

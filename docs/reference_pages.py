@@ -56,7 +56,7 @@ def constants(module: str) -> dict[str, str]:
 
 
 def page(module: str) -> str:
-    """Return the page of a module. Sphinx finds classes and functions; constants that are imported it does not."""
+    """Return the page of a module. Sphinx finds classes and functions, but not imported constants."""
     data = "".join(f"\n.. py:data:: {name}\n\n   {plain_to_rst(text)}\n" for name, text in constants(module).items())
     return f"# {module}\n\n```{{eval-rst}}\n.. automodule:: {module}\n{data}```\n"
 
@@ -71,14 +71,14 @@ def contents(modules: Iterable[str]) -> str:
     """Return the page that lists the modules."""
     items = "".join(f"- [`{module}`]({module}.md): {summary(module)}\n" for module in sorted(modules))
     return (
-        "# Reference\n\nThe public modules. In signatures, `Array` is a NumPy array, and `Any` stands for whatever an "
+        "# Reference\n\nThe public modules. In signatures, `Array` is a NumPy array, and `Any` is whatever an "
         f"array can be made of.\n\n{items}\n"
         "```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     )
 
 
 def write_reference() -> None:
-    """Write the pages; those that have not changed are left alone, so that they are not built again."""
+    """Write the pages; unchanged ones are kept, so that they are not built again."""
     folder = DOCS / "reference"
     folder.mkdir(exist_ok=True)
     within = [
@@ -109,7 +109,7 @@ def plain_to_rst(line: str) -> str:
     >>> print(plain_to_rst("|x| <= c of `raw_c`"))
     \|x\| <= c of ``raw_c``
 
-    A letter with a full stop is no item of a list. Napoleon itself escapes the names before a colon:
+    A letter with a full stop does not start a list. Napoleon itself escapes the names before a colon:
 
     >>> print(plain_to_rst("coefs_, theta_: F. See theta_."))
     coefs_, theta_: F\. See theta\_.
@@ -122,7 +122,7 @@ def plain_to_rst(line: str) -> str:
 
 
 def rewrite(app: Sphinx, what: str, name: str, target: Any, options: Any, lines: list[str]) -> None:
-    """Rewrite a docstring before its sections are read. Examples stay as they are."""
+    """Rewrite a docstring before its sections are read, except for examples."""
     example = False
     for i, line in enumerate(lines):
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
@@ -163,6 +163,6 @@ def with_arrays_named(children: Sequence[nodes.Node]) -> Iterator[nodes.Node]:
 
 
 def is_generated(app: Sphinx, what: str, name: str, target: Any, skip: bool, options: Any) -> bool | None:
-    """Leave out fields of named tuples, and what scikit-learn adds to estimators; None decides nothing."""
+    """Leave out fields of named tuples and the methods that scikit-learn generates; None: undecided."""
     field = str(getattr(target, "__doc__", "")).startswith("Alias for field number")
     return True if field or re.fullmatch(r"set_\w+_request", name) else None

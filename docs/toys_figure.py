@@ -3,19 +3,18 @@
 python docs/toys_figure.py
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from figure_script import WIDTH, save_stored
 from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 from torch.nn.utils import vector_to_parameters
 
 from plunit.invertible import TOYS, Flow, density, toy
-from plunit.lab.style import settings
 
 RESULTS = Path(__file__).parents[1] / "results" / "density"
 STORED = RESULTS / "flows.json"
@@ -49,18 +48,18 @@ def square() -> Tensor:
 
 @torch.no_grad()
 def draw(stored: dict[str, list[list[float]]]) -> Figure:
-    """Draw a row for each toy: its points, then the density of each method."""
-    figure = Figure(figsize=(1.5 * (1 + len(stored)), 1.55 * len(TOYS) + 0.3))
-    panels: Any = figure.subplots(len(TOYS), 1 + len(stored), squeeze=False)
+    """Draw a row for the data and for each method, and a column for each toy."""
+    figure = Figure(figsize=(WIDTH, 1.03 * (1 + len(stored)) + 0.25))
+    panels: Any = figure.subplots(1 + len(stored), len(TOYS))
     generator = torch.Generator().manual_seed(0)
-    for axes, name in zip(panels[:, 0], TOYS, strict=True):
-        dots = {"markersize": 1.0, "markeredgewidth": 0, "alpha": 0.8, "rasterized": True}
+    for axes, name in zip(panels[0], TOYS, strict=True):
+        dots = {"markersize": 1.2, "markeredgewidth": 0, "alpha": 0.8, "rasterized": True}
         axes.plot(*toy(name, POINTS, generator).numpy().T, "o", color="#777777", **dots)
-        axes.set_ylabel(name)
-    panels[0, 0].set_title("data", fontsize=8)
-    for column, (method, flows) in zip(panels.T[1:], stored.items(), strict=True):
-        column[0].set_title(TITLES[method], fontsize=8)
-        for axes, flow in zip(column, restored(method, flows), strict=True):
+        axes.set_title(name, fontsize=10)
+    for row, name in zip(panels, ("data", *(TITLES[method] for method in stored)), strict=True):
+        row[0].set_ylabel(name, fontsize=10, rotation=0, ha="right", va="center")
+    for row, (method, flows) in zip(panels[1:], stored.items(), strict=True):
+        for axes, flow in zip(row, restored(method, flows), strict=True):
             found = flow.log_prob(square()).exp().numpy()
             axes.imshow(found, origin="lower", extent=(-HALF, HALF) * 2, cmap="viridis", vmax=np.quantile(found, 0.995))
     for axes in panels.flat:
@@ -71,8 +70,7 @@ def draw(stored: dict[str, list[list[float]]]) -> Figure:
 
 def save(path: Path) -> None:
     """Draw the stored flows in few colours."""
-    with settings():
-        draw(json.loads(STORED.read_text(encoding="utf-8"))).savefig(path, dpi=128)
+    save_stored(draw, STORED, path)
     with Image.open(path) as picture:
         few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(path, optimize=True)

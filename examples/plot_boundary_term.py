@@ -44,23 +44,23 @@ print(f"d/dw at w = 1: true {truth:+.3f}, autograd {gradient(plain, 1.0, x):+.3f
 print(f"with the boundary term {gradient(corrected, 1.0, x):+.3f}")
 
 # %%
-# Descent with autograd's gradient passes the optimum and comes to rest far away.
+# Descent with autograd's gradient passes the optimum and stops far away.
 nll = torch.tensor([true_nll(w) for w in W.tolist()])
 points = W[8:-8:16].tolist()
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(5, 6), layout="constrained")
 rest = (100 + bisect(range(100, 1000), 0, key=lambda hundredths: gradient(plain, hundredths / 100, x))) / 100
 top.plot(W, nll, color="black")
-for w, style, label in ((W[nll.argmin()].item(), "C2o", "true optimum"), (rest, "C3s", "autograd comes to rest")):
+for w, style, label in ((W[nll.argmin()].item(), "C2o", "true optimum"), (rest, "C3s", "autograd stops")):
     print(f"{label}: w = {w:.2f}")
     top.plot([w], [true_nll(w)], style, label=f"{label}, w = {w:.2f}")
 top.set(xscale="log", xlabel="w", ylabel="nats", title="Negative log-likelihood")
 bottom.axhline(0, color="grey", linewidth=0.8)
 bottom.plot(W[1:-1], (nll[2:] - nll[:-2]) / (W[2:] - W[:-2]), color="black", label="true slope")
-for bijection, style, label in ((corrected, "C2o", "with the boundary term"), (plain, "C3s", "autograd alone")):
+for bijection, style, label in ((corrected, "C2o", "with the boundary term"), (plain, "C3s", "autograd only")):
     bottom.plot(points, [gradient(bijection, w, x) for w in points], style, markersize=4, label=label)
 bottom.set(xscale="log", xlabel="w", ylabel="nats", ylim=(-4.5, 1), title="Its derivative in w")
 for ax in (top, bottom):
     ax.set_xticks([0.25, 0.5, 1, 2, 5, 10], ["¼", "½", "1", "2", "5", "10"])
     ax.minorticks_off()
-    ax.legend(fontsize="small")
+    ax.legend(fontsize=10)
 plt.show()

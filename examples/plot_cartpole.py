@@ -57,7 +57,7 @@ print(f"proved: the force is {extremes} for every state in the box")
 print(f"proved: it changes by at most {np.ceil(10 * lipschitz(net, box).bound) / 10} N per unit of the state")
 
 # %%
-# ctypes calls the compiled header in each step. Without a compiler the network itself takes its place.
+# ctypes calls the compiled header in each step. Without a compiler the network itself is called.
 if compiler := shutil.which("cc"):
     with tempfile.TemporaryDirectory() as folder:
         save_c(net, Path(folder, "policy.h"), "policy", box=box)

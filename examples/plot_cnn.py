@@ -2,8 +2,8 @@
 PLU in a convolutional network
 ==============================
 
-A small convolutional network reads handwritten digits. The activation is the only thing that changes: ``PLU()`` takes
-the place of ``nn.ReLU()``, and the seed, the data and the optimiser stay the same.
+A small convolutional network reads handwritten digits. Only the activation changes: ``PLU()`` replaces ``nn.ReLU()``;
+the seed, the data and the optimiser stay the same.
 """
 
 import matplotlib.pyplot as plt
@@ -45,7 +45,7 @@ def train(activation: type[nn.Module], epochs: int = 8) -> list[float]:
 # %%
 # One training each is an example, not a comparison; see the benchmarks for that.
 figure, ax = plt.subplots(figsize=(5, 3.4), layout="constrained")
-for activation, style in ((PLU, "o-"), (nn.ReLU, "s--"), (nn.Tanh, "^:")):
+for activation, style in ((PLU, "o-"), (nn.Tanh, "s--"), (nn.ReLU, "^:")):
     errors = train(activation)
     print(f"{activation.__name__}: {errors[-1]:.1f} % of 500 test digits are wrong after {len(errors)} epochs")
     ax.plot(range(1, len(errors) + 1), errors, style, markersize=4, label=activation.__name__)

@@ -36,7 +36,7 @@ print(f"on that line the class changes after {solve(line, 0.0)[0, 0]:.2f} of the
 # The colour is the log-odds in the middle of each polygon, with exact edges.
 figure, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
 middles = cut(np.array([corners.mean(axis=0) for corners in found.corners]))[:, 0]
-faces = PolyCollection(found.corners, array=middles, cmap="RdBu", edgecolors="white", linewidths=0.4)
+faces = PolyCollection(found.corners, array=middles, cmap="RdYlBu", edgecolors="white", linewidths=0.4)
 faces.set_clim(-np.abs(middles).max(), np.abs(middles).max())
 ax.add_collection(faces)
 marks = {"mean malignant": (0, 0, "o"), "mean benign": (1, 0, "s"), "hardest row": (0, 1, "^")}
@@ -45,6 +45,6 @@ for label, (s, t, marker) in marks.items():
 ax.set(xlim=found.box[0], ylim=found.box[1], xlabel="towards the mean benign row", ylabel="towards the hardest row")
 ax.set_xticks([-0.5, 0, 0.5, 1, 1.5])
 ax.set_title("A plane through 30 dimensions")
-ax.legend(loc="upper right", fontsize="small")
+ax.legend(loc="upper right", fontsize=10, frameon=True)
 figure.colorbar(faces, label="log-odds of benign")
 plt.show()

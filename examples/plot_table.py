@@ -43,14 +43,14 @@ print(f"the line where {THRESHOLD} is predicted has {len(segments)} segments, th
 # The colour of a polygon is its prediction in the middle; the dots are test rows.
 figure, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
 middles = model.network_(np.array([corners.mean(axis=0) for corners in surface.corners]))[:, 0]
-faces = PolyCollection(surface.corners, array=middles, cmap="cividis", edgecolors="white", linewidths=0.6)
+faces = PolyCollection(surface.corners, array=middles, cmap="RdYlBu_r", edgecolors="white", linewidths=0.6)
 ax.add_collection(faces)
-ax.add_collection(LineCollection(segments, colors="red", linewidths=2.5, label=f"prediction = {THRESHOLD}"))
+ax.add_collection(LineCollection(segments, colors="black", linewidths=2.5, label=f"prediction = {THRESHOLD}"))
 above = y_test > THRESHOLD
 ax.scatter(*x_test[above].to_numpy().T, marker="^", s=22, c="white", edgecolors="black", label=f"above {THRESHOLD}")
 ax.scatter(*x_test[~above].to_numpy().T, marker="o", s=16, c="black", edgecolors="white", label="not above")
 ax.set(xlim=surface.box[0], ylim=surface.box[1], xlabel="body mass index", ylabel="logarithm of triglycerides (s5)")
 ax.set_title("Progress of diabetes after a year")
-ax.legend(loc="lower right", fontsize="small")
+ax.legend(loc="lower right", fontsize=10, frameon=True)
 figure.colorbar(faces, label="prediction")
 plt.show()

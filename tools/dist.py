@@ -1,4 +1,4 @@
-"""`make dist`: build the sdist and the wheel, check them, and use the wheel as somebody who has nothing but Python.
+"""`make dist`: build the sdist and the wheel, check them, and use the wheel in an environment with nothing but Python.
 
 1. `python -m build`: the sdist from this folder, the wheel from the sdist. The wheel has the ensemble's libraries, for
    every Python of this platform, and the sources of the native op, but no binary of it, which would be good for one
@@ -143,7 +143,7 @@ def members(archive: Path) -> set[str]:
 
 
 def sdist_faults(names: set[str], tracked: set[str]) -> list[str]:
-    """Return what an sdist lacks of the tracked files, or has besides."""
+    """Return the tracked files that an sdist lacks, and its files that are not tracked."""
     wanted = {name for name in tracked if name.split("/")[0] not in UNPACKAGED}
     extra = {name for name in names - wanted - GENERATED if ".egg-info/" not in name}
     lines = [f"the sdist lacks {name}; add it to MANIFEST.in" for name in sorted(wanted - names)]
@@ -151,7 +151,7 @@ def sdist_faults(names: set[str], tracked: set[str]) -> list[str]:
 
 
 def wheel_faults(wheel: str, names: set[str], tracked: set[str]) -> list[str]:
-    """Return what a wheel lacks of the tracked files of the package and the libraries, or has besides; or its tag."""
+    """Return the missing and the unexpected files of a wheel, or its wrong tag."""
     package = {name.removeprefix("src/") for name in tracked if name.startswith("src/plunit/")}
     compiling = runpy.run_path(str(ROOT / "src" / "plunit" / "programs" / "compiling.py"))
     package |= {f"plunit/programs/lib/{name}" for name in compiling["file_names"]()}
@@ -159,11 +159,11 @@ def wheel_faults(wheel: str, names: set[str], tracked: set[str]) -> list[str]:
     lines = [f"the wheel lacks {name}; see setup.py and package-data" for name in sorted(package - names)]
     if not re.search(r"-py3-none-(?!any)\w+\.whl$", wheel):
         lines.append(f"the wheel {wheel} must be for every Python of one platform: py3-none-PLATFORM")
-    return lines + [f"the wheel has {name}, which is no file of the package" for name in sorted(extra)]
+    return lines + [f"the wheel has {name}, which is not a file of the package" for name in sorted(extra)]
 
 
 def describe(names: set[str]) -> str:
-    """Return how many files of each kind there are.
+    """Return the number of files of each kind.
 
     >>> describe({"a.py", "b/c.py", "LICENSE"})
     '3 files: 2 .py, 1 others'
@@ -196,7 +196,7 @@ def try_stages(wheel: Path, stages: list[str], folder: Path) -> None:
 
 
 def run(command: list[str], what: str, folder: Path = ROOT, **environment: str) -> None:
-    """Run a command in a folder; print how long it took, or what it printed if it fails."""
+    """Run a command in a folder; print its duration, or its output if it fails."""
     start = time.monotonic()
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PLUNIT_NATIVE")}
     done = subprocess.run(command, cwd=folder, env={**clean, **environment}, capture_output=True, text=True)

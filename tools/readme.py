@@ -1,7 +1,8 @@
-"""Write what was measured into README.md and two pages, from stored results; the text between marks is replaced.
+"""Write stored results into README.md and two pages; the text between marks is replaced.
 
 python tools/readme.py            # after new results were stored, such as by `python -m benchmarks speed --store`
-python tools/readme.py --run      # first runs the command of README.md, and stores what it prints
+python tools/readme.py --run      # first run the command of README.md, and store what it prints
+python tools/readme.py --time     # first time `make reproduce` and `make test` in fresh clones
 
 The verdicts on the paper are those of results/fit/claims.csv (`make reproduce`, then `cp runs/claims.csv runs/run.json
 results/fit`); `tests/docs/test_readme.py` compares the pages with the files.
@@ -10,6 +11,7 @@ results/fit`); `tests/docs/test_readme.py` compares the pages with the files.
 import argparse
 import csv
 import datetime
+import itertools
 import json
 import math
 import re
@@ -17,13 +19,21 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from plunit.lab.claims import CLAIMS, REFUTED, Claim, Judged, Ruling, answers, tally
+import numpy as np
+from scipy.interpolate import RegularGridInterpolator
+
+from plunit.expressions import Expression, parse
+from plunit.lab.claims import CLAIMS, REFUTED, WEAKER, Claim, Judged, Ruling, answers, tally
 from plunit.lab.intervals import Estimate
-from plunit.lab.summary import number
+from plunit.lab.pictures import number
+from plunit.pieces import load
+
+Array = np.ndarray[Any, Any]
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "results" / "fit" / "claims.csv"
@@ -33,18 +43,14 @@ PAGES = ("README.md", "docs/paper.md", "docs/benchmarks.md")
 END = "<!-- to here -->"
 WIDTH = 116  # characters of a line of output that are shown
 
-COMMAND = "plunit fit 'sqrt(x**2 + y**2) * sin(3*x)' --low -2 --high 2 --save f.h --save f.onnx"
-"""What README.md shows of the command line."""
+COMMANDS = SHELL / "commands.json"
+FORMULA = "hypot(cos(a) + cos(a + b) - x, sin(a) + sin(a + b) - y)"
+BOX = {"a": (0.0, 2.0), "b": (0.0, 2.0), "x": (0.0, 2.0), "y": (2.2, 4.0)}
+COMMAND = f"plunit fit '{FORMULA}' --low 0 --high 2 --range y=2.2:4 --bits 16 --save hand.h"
+"""The command that README.md shows: the distance of the hand of a robot arm with two joints from a point."""
 
-
-WORDS = {
-    "best of 20": "best of 20 MLPs",
-    "one": "one PLU",
-    "relu": "ReLU",
-    "gelu": "GELU",
-    "plu_learned": "learned PLU",
-}
-"""Column names on a page, where they are not those of the stored results."""
+SHOWN = ("sine-tanh", "curve-relu")
+"""The statements in README.md's table besides those that are refuted or hold in a weaker form only."""
 
 
 def mark(block: str) -> str:
@@ -68,8 +74,8 @@ def _judged(known: dict[tuple[str, ...], Claim], row: dict[str, str]) -> Judged:
     return Judged(known[key], row["experiment"], row["words"], estimate, int(row["needed"] or 0))
 
 
-def written(page: str, text: str, blocks: dict[str, Callable[[str], str]]) -> str:
-    """Return the text of a page with what is known now in each of its blocks."""
+def fill(page: str, text: str, blocks: dict[str, Callable[[str], str]]) -> str:
+    """Return the text of a page with the present results in each of its blocks."""
     for name in re.findall(r"<!-- (\w+): python tools/readme.py", text):
         before, _, rest = text.partition(mark(name))
         _, end, after = rest.partition(END)
@@ -79,21 +85,50 @@ def written(page: str, text: str, blocks: dict[str, Callable[[str], str]]) -> st
     return text
 
 
+def verdict(page: str) -> str:
+    """Return the verdict on the paper in one line."""
+    found = answers(read_claims(STORED))
+    measured = sum(not one.theorem for one in found)
+    seeds = max(each.estimate.n for one in found for each in one.primary)
+    return (
+        f"**Is the paper true?** Of its {measured} statements that can be measured, tested over up to {seeds:,} seeds, "
+        f"{tally(found).partition(';')[0]}."
+    )
+
+
 def verdicts(page: str) -> str:
-    """Return the table of the paper's statements: all of them, or on README.md those that are refuted."""
+    """Return the table of the paper's statements: all of them, or on README.md some and every one that fails."""
     found = answers(read_claims(STORED))
     whole = page != "README.md"
-    shown = [one for one in found if whole or one.verdict == REFUTED]
-    some = "" if whole else " Those that are refuted:"
+    shown = [one for one in found if whole or one.key in SHOWN or one.verdict in (WEAKER, REFUTED)]
     measured = sum(not one.theorem for one in found)
-    return f"Of {measured} statements that can be measured, {tally(found)}.{some}\n\n{_table(shown)}"
+    head = f"Of {measured} statements that can be measured, {tally(found)}.\n\n" if whole else ""
+    return f"{head}{_table(shown) if whole else _short_table(shown)}"
+
+
+def commands(page: str) -> str:
+    """Return the two commands of a newcomer, with their durations."""
+    minutes = json.loads(COMMANDS.read_text(encoding="utf-8"))["minutes"]
+    done = {
+        "reproduce": "sets up .venv, downloads CIFAR-10, tests the paper, writes a report",
+        "test": "sets up .venv, runs all tests",
+    }
+    lines = [f"make {name:<10} # {minutes[name]:.0f} minutes: {words}" for name, words in done.items()]
+    return "\n".join(["```console", *lines, "```"])
 
 
 def shell(page: str) -> str:
-    """Return the command and what it printed."""
+    """Return the command, its output, and a comparison of the network with a lookup table."""
     one = json.loads((SHELL / "shell.json").read_text(encoding="utf-8"))
     lines = [f"{line[:WIDTH]}..." if len(line) > WIDTH else line for line in one["output"]]
-    return "\n".join(["```console", f"$ {one['command']}", *lines, "```"])
+    network, table = one["numbers"], one["table"]
+    if table["numbers"] < 2 * network:
+        raise ValueError("the lookup table is about as small as the network; choose another command")
+    words = (
+        f"The network has {network:,} numbers. A lookup table with linear interpolation needs {table['points']} points "
+        f"for each of the {table['inputs']} inputs, {table['numbers']:,} numbers, for the same root mean square error."
+    )
+    return "\n".join(["```console", f"$ {one['command']}", *lines, "```", words])
 
 
 def uses(page: str) -> str:
@@ -105,70 +140,69 @@ def uses(page: str) -> str:
     tanh, gelu, cat, light = (others["error ratios"][name] for name in ("tanh", "GELU", "CatBoost", "LightGBM"))
     if early.value <= 1 or late.value >= 0 or not max(tanh, gelu, cat) < 1 < light:
         raise ValueError("the results have changed; write the sentences of `uses` again")
-    died_share, points = f"{100 * dead.value:.0f} %", f"{-late.value:.1f}"
     rows = (
-        f"small networks that fit a function: on a sine ReLU's loss is {number(loss.value)} times PLU's (median of the "
-        f"ratios), and {died_share} of its units die, none of PLU's",
-        "a better ReLU in an image classifier: on CIFAR-10 PLU learns faster at first, and after 20,000 steps its test "
-        f"accuracy is {points} points lower (medians of {late.n} seeds)",
-        f"tables of numbers, with the mean of 16 networks: LightGBM's error is {100 * light - 100:.0f} % higher, "
+        "functions of three or four inputs on a small processor: a lookup table needs many times the memory",
+        "smooth functions of one or two inputs: a lookup table is simpler, and often smaller",
+        f"small networks that fit a function: on a sine, ReLU's loss is {number(loss.value)} times PLU's (median of "
+        f"the ratios), and {100 * dead.value:.0f} % of ReLU's units die, none of PLU's",
+        "a better ReLU in an image classifier: on CIFAR-10, PLU learns faster at first, but after 20,000 steps its "
+        f"test accuracy is {-late.value:.1f} points lower (medians of {late.n} seeds)",
+        f"tables of data, with the mean of 16 networks: LightGBM's error is {100 * light - 100:.0f} % higher, "
         f"CatBoost's {_less(cat)} % lower, all with their defaults (geometric mean of {len(others['errors'])} tables)",
-        f"the last percent on tables: the same estimator with tanh has {_less(tanh)} % less error, with GELU "
-        f"{_less(gelu)} %, but no exact pieces",
-        "networks whose exact function you want; invertible networks; densities with few parameters",
-        "smooth functions where straight lines do not matter: with more training, tanh goes far lower",
+        f"the last percent on tables of data: the same estimator has {_less(tanh)} % less error with tanh and "
+        f"{_less(gelu)} % less with GELU, but no exact pieces",
+        "networks whose exact function you need; invertible networks; densities with few parameters",
+        "smooth functions that may stay curved: with more training, tanh's error is far lower",
     )
     lines = [f"| {do} | {do_not} |" for do, do_not in zip(rows[::2], rows[1::2], strict=True)]
     return "\n".join(["| use it for | do not use it for |", "|---|---|", *lines])
 
 
 def speed(page: str) -> str:
-    """Return the three rows of speed."""
+    """Return the table of speeds."""
     found = _measured("speed")
-    machine, op, many, proof = (found[name] for name in ("machine", "op", "ensemble", "proof"))
+    op, proof = found["op"], found["proof"]
+    loop, vmap = (_two_digits(found[peer]["ratio"]) for peer in ("loop", "vmap"))
     return "\n".join(
         [
-            f"| `{found['command']}`, {found['date']}, {machine['processor']} | |",
+            f"| `{found['command']}`, {found['date']}, {found['machine']['processor']}; not benchmarked on a GPU | |",
             "|---|---|",
-            f"| time of PLU / ReLU in PyTorch, forward and backward, {op['elements']:,} elements, CPU kernel | "
-            f"{op['ratio']:.2f} |",
-            f"| training {many['networks']:,} small networks: time of one after the other in PyTorch / all at once | "
-            f"{_two_digits(many['ratio'])} |",
-            f"| proving the maximum of a network: time of HiGHS (mixed-integer) / ours, geometric mean of "
-            f"{proof['networks']}; {proof['stopped']} of them HiGHS had not proved after {proof['patience']:.0f} s | "
-            f"at least {math.floor(proof['ratio'])} |",
+            f"| PLU / ReLU in PyTorch, time of forward and backward, {op['elements']:,} elements | "
+            f"{op['float32']:.2f} in float32, {op['bfloat16']:.2f} in bfloat16 |",
+            f"| training {found['networks']:,} small networks, time of others / ours | {loop} (a plain loop in "
+            f"PyTorch), {vmap} (`jax.vmap`) |",
+            f"| proving the maximum of a network, time of a mixed-integer solver (HiGHS, at most "
+            f"{proof['patience']:.0f} s) / ours | at least {math.floor(proof['ratio'])} |",
         ]
     )
 
 
 def rivals(page: str) -> str:
-    """Return the tables of the default estimator beside others: errors, and ratios to the default."""
+    """Return the table of other libraries and activations: ratios to the default estimator."""
     found = _measured("rivals")
-    errors, names = found["errors"], [*found["error ratios"]]
+    names = [*found["error ratios"]]
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    head = f"`{found['command']}`, {found['date']}, {len(errors)} tables, {found['splits']} splits of each; {versions}."
-    ratios = {
-        "error / default's": found["error ratios"],
-        "processor seconds / default's": found["second ratios"],
-    }
-    tables = _grid("table", ["default", *names], errors, 3), _grid("geometric mean, split by split", names, ratios, 2)
-    return "\n\n".join([head, *tables])
+    tables = f"{len(found['errors'])} tables, {found['splits']} splits of each"
+    head = f"`{found['command']}`, {found['date']}, {tables}; {versions}."
+    rows = {"error / default's": found["error ratios"], "processor seconds / default's": found["second ratios"]}
+    lines = [f"| {key} | {' | '.join(f'{row[name]:.2f}' for name in names)} |" for key, row in rows.items()]
+    corner = ["geometric mean, split by split", *names]
+    return "\n".join([head, "", f"| {' | '.join(corner)} |", "|---" * len(corner) + "|", *lines])
 
 
 def estimators(page: str) -> str:
-    """Return the tables of the estimators beside scikit-learn's networks: ratios with their bars, and accuracies."""
+    """Return the table of the estimators and scikit-learn's networks: ratios with their bars."""
     found = _measured("estimators")
     defaults = f", with the defaults of that day: {found['defaults']}" if "defaults" in found else ""
     head = f"`{found['command']}`, {found['date']}, medians over {found['splits']} splits{defaults}."
     bars = [f"| {row['work']} | {row['measured']:.2f} | {row['bar']} |" for row in found["bars"]]
-    table = "\n".join(["| ratio or part | measured | bar |", "|---|---|---|", *bars])
-    accuracies = found["accuracies"]
-    names = list(next(iter(accuracies.values())))
-    return f"{head}\n\n{table}\n\n{_grid('accuracy', names, accuracies, 3)}"
+    return "\n".join([head, "", "| ratio or fraction | measured | bar |", "|---|---|---|", *bars])
 
 
 BLOCKS = {
+    "verdict": verdict,
     "verdicts": verdicts,
+    "commands": commands,
     "shell": shell,
     "uses": uses,
     "speed": speed,
@@ -183,12 +217,6 @@ def _measured(section: str) -> dict[str, Any]:
     return found
 
 
-def _grid(corner: str, names: list[str], rows: dict[str, dict[str, float]], digits: int) -> str:
-    lines = [f"| {corner} | {' | '.join(WORDS.get(name, name) for name in names)} |", "|---" * (len(names) + 1) + "|"]
-    lines += [f"| {key} | {' | '.join(f'{row[name]:.{digits}f}' for name in names)} |" for key, row in rows.items()]
-    return "\n".join(lines)
-
-
 def _two_digits(value: float) -> str:
     return f"{float(f'{value:.2g}'):,.0f}"
 
@@ -198,14 +226,53 @@ def _less(ratio: float) -> str:
 
 
 def run_command() -> None:
-    """Run the command in an empty folder, and store what it prints and the network."""
+    """Run the command in an empty folder; store its output, and the size of a lookup table with the same error."""
     with tempfile.TemporaryDirectory() as folder:
-        program = [sys.executable, "-m", "plunit.cli", *shlex.split(COMMAND)[1:]]
+        program = [sys.executable, "-m", "plunit.cli", *shlex.split(COMMAND)[1:], "--save", "hand.json"]
         done = subprocess.run(program, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
-        (SHELL / "f.onnx").write_bytes((Path(folder) / "f.onnx").read_bytes())
-    about = {"date": f"{datetime.date.today()}", "formula": shlex.split(COMMAND)[2], "command": COMMAND}
-    found = {**about, "output": done.stdout.splitlines()}
+        net = load(Path(folder) / "hand.json")
+    function, (low, high) = parse(FORMULA), np.transpose([BOX[name] for name in parse(FORMULA).names])
+    x = np.random.default_rng(0).uniform(low, high, (100_000, len(BOX)))
+    y = function(*x.T)
+    error = math.sqrt(np.square(net(x)[:, 0] - y).mean())
+    points = next(n for n in itertools.count(2) if table_error(function, low, high, n, x, y) <= error)
+    found = {
+        "date": f"{datetime.date.today()}",
+        "command": COMMAND,
+        "output": [line for line in done.stdout.splitlines() if "hand.json" not in line],
+        "error": error,
+        "numbers": sum(layer.weight.size + layer.bias.size for layer in net.layers),
+        "table": {"inputs": len(BOX), "points": points, "numbers": points ** len(BOX)},
+    }
     (SHELL / "shell.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def table_error(function: Expression, low: Array, high: Array, count: int, x: Array, y: Array) -> float:
+    """Return the root mean square error at x of multilinear interpolation between `count` points of each input."""
+    axes = [np.linspace(*ends, count) for ends in zip(low, high, strict=True)]
+    values = function(*np.meshgrid(*axes, indexing="ij"))
+    return float(math.sqrt(np.square(RegularGridInterpolator(axes, values)(x) - y).mean()))
+
+
+def time_commands() -> None:
+    """Run `make reproduce` and `make test` in a fresh clone each, and store their minutes."""
+    minutes = {}
+    for name in ("reproduce", "test"):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["git", "clone", "--quiet", str(ROOT), folder], check=True)
+            start = time.monotonic()
+            subprocess.run(["make", name], cwd=folder, check=True)
+            minutes[name] = (time.monotonic() - start) / 60
+    found = {"date": f"{datetime.date.today()}", "minutes": minutes}
+    COMMANDS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def _short_table(found: list[Ruling]) -> str:
+    lines = ["| the paper says | measured, with 95 % interval | verdict |", "|---|---|---|"]
+    for one in found:
+        first = one.primary[0]
+        lines.append(_row(one.sentence.rstrip("."), f"{_number(first.estimate)}: {first.words}", one.said))
+    return "\n".join(lines)
 
 
 def _table(found: list[Ruling]) -> str:
@@ -215,8 +282,12 @@ def _table(found: list[Ruling]) -> str:
         claimed = "<br>".join(str(each.claim.claimed) for each in one.primary)
         empty = ("an exact check", "") if one.theorem else ("not run", "")
         cells = one.sentence.rstrip("."), measured or empty[0], claimed or empty[1], one.said
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+        lines.append(_row(*cells))
     return "\n".join(lines)
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _number(estimate: Estimate) -> str:
@@ -228,11 +299,15 @@ def main() -> None:
     """Write the pages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--run", action="store_true", help="run the command of README.md first")
-    if parser.parse_args().run:
+    parser.add_argument("--time", action="store_true", help="time `make reproduce` and `make test` first")
+    chosen = parser.parse_args()
+    if chosen.run:
         run_command()
+    if chosen.time:
+        time_commands()
     for page in PAGES:
         path = ROOT / page
-        path.write_text(written(page, path.read_text(encoding="utf-8"), BLOCKS), encoding="utf-8")
+        path.write_text(fill(page, path.read_text(encoding="utf-8"), BLOCKS), encoding="utf-8")
 
 
 if __name__ == "__main__":

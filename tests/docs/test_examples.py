@@ -4,6 +4,7 @@ All of them together take about ten seconds, so they have no shorter form. The t
 more systems than the build of the site does.
 """
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,10 @@ def test_an_example_is_short(path):
 
 def test_there_are_examples():
     assert len(EXAMPLES) >= 12
+
+
+def test_the_gallery_has_a_place_for_every_example(monkeypatch):
+    docs = EXAMPLES[0].parents[1] / "docs"
+    monkeypatch.syspath_prepend(docs)
+    order = runpy.run_path(str(docs / "gallery.py"))["ORDER"]
+    assert sorted(f"plot_{name}" for name in order) == [path.stem for path in EXAMPLES]

@@ -1,4 +1,4 @@
-"""The consoles of the pages print what they show: every command is run, in order, beside the files of the page."""
+"""The consoles of the pages print what they show: every command is run, in order, next to the files of the page."""
 
 import os
 import re

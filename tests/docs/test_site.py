@@ -99,7 +99,7 @@ def test_files_and_names_in_pages_exist(page):
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_links_of_the_front_door_lead_somewhere(page):
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text())
+    links = re.findall(r"(?:\]\(|src=\")(?!https?:)([^)#\"]+)", (ROOT / page).read_text())
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 

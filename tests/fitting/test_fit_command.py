@@ -64,10 +64,28 @@ def test_all_files_are_written_and_say_what_they_are(sine):
     assert re.findall(r"""(?:src|href)\s*=\s*["'](?!#)([^"']+)|<script""", page) == []  # it needs nothing else
 
 
-def test_a_picture_of_polygons_has_a_key(tmp_path):
-    code, _, err = fit(tmp_path, "x*y", "--quick", "--starts", "4", "--plot", "f.svg")
+@pytest.mark.parametrize(("formula", "others"), [("x*y", ""), ("x*y + z", " at z = ")])
+def test_a_formula_is_drawn_beside_its_network_and_the_error(tmp_path, formula, others):
+    code, _, err = fit(tmp_path, formula, "--low", "-1", "--high", "1", *SHORT, "--plot", "f.svg")
     assert code == 0, err
-    assert all("<!-- gradient -->" in (tmp_path / name).read_text() for name in ("f.svg", "fit.html"))
+    page, plot = (tmp_path / "fit.html").read_text(), (tmp_path / "f.svg").read_text()
+    titles = [f"function{others}", f"network{others}", "error (x: the largest)"]
+    assert all(f">{title}" in page and f"<!-- {title}" in plot for title in titles)
+    assert (page.count("<svg"), "#010203" in page, page.count("currentColor") > 9) == (3, False, True)
+
+
+def test_a_formula_names_its_inputs_in_order_and_the_table_that_is_as_close(tmp_path):
+    code, out, err = fit(tmp_path, "arctan2(y, x + 3)", "--low", "-2", "--high", "2", "--starts", "16", "--quick")
+    assert code == 0, err
+    assert "\ninputs in order of appearance: x[0] = y, x[1] = x\n" in out
+    words = (
+        r"interpolation of double values: (\d+) x (\d+) nodes for the same error .*, ([\d,]+) bytes and ([\d,]+) of "
+    )
+    words += r"code; this network: ([\d,]+) bytes of tables and ([\d,]+) of code. The (table|network) is smaller\n"
+    first, second, values, code, tables, program, smaller = re.search(words, out).groups()
+    numbers = [int(text.replace(",", "")) for text in (values, code, tables, program)]
+    assert numbers[0] == 8 * int(first) * int(second)
+    assert (smaller == "table") == (sum(numbers[:2]) <= sum(numbers[2:]))
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e200])
@@ -77,18 +95,17 @@ def test_errors_have_the_unit_of_the_function(tmp_path, unit):
     for factor in (1, unit):
         code, out, err = fit(tmp_path, f"sin(x) * {factor}", "--quick", "--starts", "8")
         assert code == 0, err
-        numbers.append(re.search(r"root mean square error (\S+), (\S+) % of the standard deviation", out).groups())
+        numbers.append(re.search(r"training points (\S+), (\S+) % of the standard deviation", out).groups())
     assert float(numbers[1][0]) == pytest.approx(unit * float(numbers[0][0]), rel=0.01)
     assert float(numbers[1][1]) == pytest.approx(float(numbers[0][1]), rel=0.01)
 
 
-def test_polygons_beyond_double_precision_leave_a_page(tmp_path):
+def test_tiny_numbers_leave_a_page(tmp_path):
     rows = np.random.default_rng(0).uniform(0.1, 1, (60, 3)) * [1e-300, 1e-300, 1e-302]
     np.savetxt(tmp_path / "tiny.csv", rows, delimiter=",", header="a,b,y", comments="")
     code, out, err = fit(tmp_path, "tiny.csv", "--target", "y", "--quick", "--starts", "8")
     assert code == 0, err
     assert "saved fit.html" in out
-    assert "<!-- no polygons: values may reach" in " ".join((tmp_path / "fit.html").read_text().split())
 
 
 def test_ctrl_c_while_files_are_written_says_what_is_there(tmp_path, monkeypatch):
@@ -178,11 +195,11 @@ def test_the_header_of_a_table_says_what_was_seen(tables, tmp_path):
     table = str(tables / "three.csv")
     code, out, err = fit(tmp_path, table, "--target", "z", *SHORT, "--splits", "1", "--save", "f.h")
     assert code == 0, err
-    seen = re.search(r"the largest error on those rows is (\S+) \(seen, no bound\)", out)[1]
+    seen = re.search(r"largest error on unseen rows (\S+) \(observed, not a bound\)", out)[1]
     header = " ".join((tmp_path / "f.h").read_text().split())
-    rmse = re.search(r"root mean square error on unseen rows (\S+) \(one split\)", out)[1]
+    rmse = re.search(r"root mean square error on unseen rows (\S+) \(1 split\)", out)[1]
     tested = "Tested by fitting to four fifths of the rows, once: on the other rows"
-    assert f"{tested} root mean square error {rmse}, largest error {seen} (seen, no bound)." in header
+    assert f"{tested} root mean square error {rmse}, largest error {seen} (observed, not a bound)." in header
     assert "This does not bound the distance to a formula or data that were fitted." in header
 
 
@@ -192,6 +209,23 @@ def test_a_table_of_one_input_finds_its_segments(tables, tmp_path):
     assert "y = f(x), 300 rows: the best network of 32 starts" in out
     assert re.search(r"the best curve through the rows: 3 pieces, root mean square error 0\.0[45]", out)
     assert re.search(r"root mean square error on unseen rows 0\.0\d+ \(2 splits, too few for an interval\)", out)
+
+
+def test_the_first_error_of_a_table_is_that_on_unseen_rows_and_the_page_shows_them(tmp_path):
+    rng = np.random.default_rng(0)
+    dates = [f"2024-01-{day:02d}" for day in range(1, 31)] * 2
+    rows = zip(dates, rng.normal(size=60), rng.normal(size=60), rng.normal(size=60), strict=True)
+    (tmp_path / "t.csv").write_text("date,a,b,y\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    code, out, err = fit(tmp_path, "t.csv", "--target", "y", "--exclude", "date", "--starts", "8")
+    assert code == 0, err
+    head, unseen, largest, training = out.splitlines()[:4]
+    assert head.startswith("y = f(a, b), 60 rows")
+    found = re.fullmatch(r"root mean square error on unseen rows \S+ \+- \S+ \(95 % interval, 5 overlapping .*", unseen)
+    assert found
+    assert largest.startswith("largest error on unseen rows ")
+    assert training.startswith("root mean square error on training rows ")
+    page = (tmp_path / "fit.html").read_text()
+    assert (">unseen rows<" in page, ">training rows<" in page) == (True, False)
 
 
 @pytest.mark.parametrize("pieces_", ["2", "5"])
@@ -215,7 +249,7 @@ def test_inputs_and_the_mean_of_several_networks(tables, tmp_path):
     code, out, err = fit(tmp_path, table, *wanted)
     assert code == 0, err
     assert "z = f(a, b, c), 300 rows: the mean of the 4 best networks of 32 starts, 16 x 16 plu units" in out
-    assert "unseen" not in out
+    assert "not tested on unseen rows" in out
     assert re.search(r"validation error of the 4 chosen starts .*: mean [\d.e-]+ over 4 folds; median", out)
     assert (tmp_path / "m.h").exists()
 
@@ -264,10 +298,15 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path, monkeypatch):
 REFUSED = {
     "no column": (["{one}"], "is a table: name the column to learn, as in --target y"),
     "wrong column": (["{one}", "--target", "why"], "has no column 'why'"),
-    "no such file": (["none.csv", "--target", "y"], "none.csv"),
+    "no such file": (["none.csv"], "none.csv does not exist"),
+    "inputs and excluded": (["{one}", "--target", "y", "--inputs", "x", "--exclude", "x"], "leave out --exclude"),
+    "nothing left": (["{one}", "--target", "y", "--exclude", "x"], "every input column is excluded"),
+    "target excluded": (["{one}", "--target", "y", "--exclude", "y"], "'y' is among the excluded columns"),
+    "unknown excluded": (["{one}", "--target", "y", "--exclude", "date"], "has no column 'date'"),
+    "excluded of a function": (["sin(x)", "--exclude", "x"], "--exclude, --drop-missing and --splits are for tables"),
     "target of a function": (
         ["sin(x)", "--target", "y"],
-        "--target, --inputs, --drop-missing and --splits are for tables",
+        "--target, --inputs, --exclude, --drop-missing and --splits are for tables",
     ),
     "not a function": (["sin(x", "--quick"], "sin(x"),
     "code": (["__import__('os').system('true')"], "1"),
@@ -292,11 +331,11 @@ REFUSED = {
     "error of tanh": (["x*y", "--error", "1", "--activation", "tanh"], "need a piecewise-linear activation"),
     "pieces of text": (
         ["{mixed}", "--target", "price", "--inputs", "sex", "--pieces", "3"],
-        "inputs of their own: sex is m. Choose another column with --inputs, or add --drop-missing",
+        "more inputs: sex is m. Choose another column with --inputs, or add --drop-missing",
     ),
     "error of a column with gaps": (
         ["{mixed}", "--target", "price", "--inputs", "temp", "--error", "1"],
-        "inputs of their own: temp, temp is missing. Choose",
+        "more inputs: temp, temp is missing. Choose",
     ),
     "too many pieces": (
         ["{few}", "--target", "y", "--pieces", "9"],
@@ -325,7 +364,7 @@ REFUSED = {
     "missing values of a function": (["x", "--drop-missing"], "--drop-missing and --splits are for tables"),
     "inputs": (["{one}", "--target", "y", "--inputs", " , "], "--inputs must name columns"),
     "ending": (["x", "--save", "model.xyz"], "model.xyz must end in one of .h"),
-    "folder": (["x", "--save", "none/model.h"], "there is no folder none; make it first"),
+    "folder": (["x", "--save", "none/model.h"], "the folder none does not exist; create it first"),
     "csv of two": (["x*y", "--save", "f.csv"], "f.csv: the number of inputs is 2 (x, y), and .csv takes 1; .h"),
     "csv of gaps": (
         ["{mixed}", "--target", "price", "--inputs", "temp", "--save", "f.csv"],
@@ -343,10 +382,10 @@ REFUSED = {
     "the table": (["{one}", "--target", "y", "--save", "{one}"], "is named twice, or is the table itself"),
     "one name twice": (["x", "--save", "a.json", "--plot", "a.svg", "--save", "a.json"], "a.json is named twice"),
     "a folder": (["x", "--page", "."], ". is a folder; name a file"),
-    "page": (["x", "--page", "none/p.html"], "there is no folder none; make it first"),
+    "page": (["x", "--page", "none/p.html"], "the folder none does not exist; create it first"),
     "range of a table": (["{one}", "--target", "y", "--low", "0"], "--low, --high and --range are for functions"),
     "starts": (["x", "--starts", "1000000000"], "(n_init is --starts)"),
-    "infinity": (["inf"], "column 1: 'inf' is no finite number and cannot be a variable"),
+    "infinity": (["inf"], "column 1: 'inf' is not finite and cannot be a variable"),
     "long": (["x" + " + x" * 300, "--plot", "a.doc"], "a.doc must end in one of .png"),
     "plot": (["x", "--plot", "a.doc"], "a.doc must end in one of .png"),
 }

@@ -116,8 +116,8 @@ def test_a_picture_of_an_indicator_has_two_groups(tables, tmp_path, inputs, draw
     code, _, err = fit(tmp_path, *mixed, *["--drop-missing"] * (inputs == "sex,temp"))
     assert code == 0, err
     page = (tmp_path / "fit.html").read_text()
-    assert f"<!-- {'temp is missing: ' * (inputs == 'temp')}{drawn} -->" in page
-    assert ("polygons" in page, "where temp is missing" in page) == (False, inputs == "temp")
+    assert f">{'temp is missing: ' * (inputs == 'temp')}{drawn}<" in page
+    assert (">network: " in page, "where temp is missing" in page) == (False, inputs == "temp")
 
 
 WITHOUT_TORCH = """

@@ -8,10 +8,17 @@ import pytest
 from browsers import open_browser
 from calls import threads
 
+from plunit.play import session
 from plunit.play.server import serving
 
 PICTURES = Path(__file__).parents[2] / "build" / "play"
 SMALL = {"target": {"kind": "paper", "name": "sine"}, "networks": 64}
+
+
+@pytest.fixture(autouse=True)
+def full_speed(monkeypatch):
+    """Training is not slowed down for watching, and does not pause."""
+    monkeypatch.setattr(session, "WATCHED", 0)
 
 
 @pytest.fixture(scope="module")
@@ -83,4 +90,4 @@ def opened(browser, served):
 def kept():
     """Return a function that keeps a picture of a page in build/play."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    return lambda page, name: page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+    return lambda page, name, full_page=True: page.screenshot(path=PICTURES / f"{name}.png", full_page=full_page)

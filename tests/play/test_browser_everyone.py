@@ -1,4 +1,4 @@
-"""The page for everyone: by keyboard alone, on a phone, in the dark, with less motion, for screen readers."""
+"""The page for everyone: with the keyboard only, on a phone, in the dark, with less motion, for screen readers."""
 
 import re
 from itertools import pairwise
@@ -63,7 +63,7 @@ def test_by_keyboard_alone(opened, kept):
     page.locator("[data-do=tour]").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    page.locator("[data-do=toggle]:text-is('Start')").wait_for()
+    page.locator("[data-do=toggle]:text-is('Continue')").wait_for()
     page.keyboard.press("Tab")
     before = page.locator("[data-part=step]").inner_text()
     page.keyboard.press("Enter")  # one step

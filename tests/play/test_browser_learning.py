@@ -16,12 +16,15 @@ from playground import (
     wait_for_step,
 )
 
+from plunit.play import session, workshop
+
 
 def test_page_loads_without_complaint_and_asks_no_one_else(opened, served, kept):
     page = opened()
     wait_for_step(page, 30)
     kept(page, "desktop")
     assert page.title() == "plunit play"
+    assert page.locator("[name=source]:checked").input_value() == "paper"
     assert page.locator(".panels figure").count() == 3
     assert {url.split("/")[2] for url in opened.requests} == {f"127.0.0.1:{served.server_port}"}
 
@@ -126,6 +129,19 @@ def test_functions_of_the_paper(opened, kept, name, figures, share):
     assert page.locator(".panels figure").count() == figures
     reset(page)
     assert min(map(painted_share, page.locator(".panels canvas").all())) > share
+
+
+def test_training_pauses_where_the_paper_stops_and_continues_on_demand(opened, monkeypatch):
+    for module in (session, workshop):
+        monkeypatch.setattr(module, "WATCHED", 40)
+    page = opened({"networks": 8})
+    hint, toggle = page.locator("[data-part=watched]"), page.locator("[data-do=toggle]")
+    hint.wait_for()
+    settled(page)
+    assert (page.locator("[data-part=step]").inner_text(), toggle.inner_text()) == ("40", "Continue")
+    toggle.click()
+    wait_for_step(page, 60)
+    assert hint.is_hidden()
 
 
 def test_pause_step_and_reset(opened):

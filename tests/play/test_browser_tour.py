@@ -1,6 +1,6 @@
 """The tour: five steps with live networks."""
 
-from playground import pause, table_of, wait_for_median, wait_for_settings, wait_for_step
+from playground import pause, redrawn, table_of, wait_for_median, wait_for_settings, wait_for_step
 
 STEPS = [
     ("Three activations", ["tanh", "relu", "plu"], "Median loss"),
@@ -56,3 +56,16 @@ def test_what_the_tour_says_is_so(opened):
     assert pieces["PLU"] > pieces["ReLU"]
     assert float(table["ReLU"][3].removesuffix(" %")) > 10
     assert table["PLU"][3] == "0.0 %"
+
+
+def test_on_a_phone_the_tour_scrolls_to_what_it_describes(opened, kept):
+    page = opened({}, width=390, height=844)
+    page.locator("[data-do=tour]").click()
+    for number in range(1, 6):
+        page.locator(f"[data-part=tour-count]:has-text('Step {number} of 5')").wait_for()
+        page.locator(".spot").wait_for()
+        redrawn(page)
+        tour, spot = (page.locator(name).bounding_box() for name in (".tour", ".spot"))
+        assert 0 <= tour["y"] < tour["y"] + tour["height"] <= spot["y"] < 844 - 20
+        kept(page, f"phone-tour-{number}", full_page=False)
+        page.locator("[data-do=tour-next]").click()

@@ -29,7 +29,7 @@ def test_server_that_is_gone(opened, ending, kept, way):
     page.locator(f"{MESSAGE}:has-text('server has ended')").wait_for()
     asked = len(opened.requests)
     passed(page, 1200)  # longer than the page ever waits
-    assert len(opened.requests) == asked  # it does not go on asking
+    assert len(opened.requests) == asked  # it has stopped asking
     assert page.locator("[role=alert]").count() == 1
     kept(page, "gone")
     opened.forgiven = "ERR_"  # the browser's own words

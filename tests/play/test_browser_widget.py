@@ -23,7 +23,7 @@ HOST = """async ([module, markup, style]) => {
   };
   const el = document.createElement("div");
   window.leave = render({ model, el });
-  document.body.append(el); // JupyterLab, too, shows it after it is made
+  document.body.append(el); // JupyterLab also shows it after creation
 }"""
 
 
@@ -54,7 +54,7 @@ def test_widget_trains_and_draws(notebook, kept):
     wait_for_step(page, 5)
     kept(page, "widget")
     assert sorted(table_of(page)) == ["PLU", "ReLU", "tanh"]
-    assert page.locator("[name=text]").is_visible()  # sections are open where there is room
+    assert page.locator("[name=paper]").first.is_visible()  # sections are open where there is room
     reset(page)
     assert min(map(painted_share, page.locator(".panels canvas").all())) > 0.15
     assert page.locator("[data-do=link]").is_hidden()  # a notebook has no address for settings

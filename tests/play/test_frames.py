@@ -311,7 +311,7 @@ def test_the_image_counts_networks_by_the_logarithm(target):
     expected = np.rint(255 * np.log1p(counts) / np.log1p(30))
     assert image.shape == (_HEIGHT, _WIDTH)
     assert image.dtype == np.uint8
-    # float32 puts a few values into the pixel beside
+    # float32 puts a few values into a neighbouring pixel
     assert (image != expected).mean() < 0.003
     assert image.max() > 100
 

@@ -1,4 +1,4 @@
-"""The page's files: small, of their own, and one module for the notebook."""
+"""The page's files: small, self-contained, and one module for the notebook."""
 
 import re
 from collections import Counter

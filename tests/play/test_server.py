@@ -77,7 +77,7 @@ REFUSED = [
     *((*ask, {"Host": host}, 403, "wrong Host; open the address") for host in HOSTS for ask in (PAGE, CALL)),
     *((*ask, {"Origin": origin}, 403, "") for origin in ORIGINS for ask in (PAGE, CALL)),
     *((*CALL, {"X_Plunit_Token": token}, 403, "wrong token; ") for token in TOKENS),
-    *(("GET", path, None, {}, 404, "there is no such page") for path in (*PATHS, "/call/info")),
+    *(("GET", path, None, {}, 404, "page not found") for path in (*PATHS, "/call/info")),
     *((method, "/call/info", b"{}", {}, 501, "") for method in METHODS),
     *(("POST", path, b"{}", {}, 404, "") for path in ("/", "/start", "/call", "/callinfo")),
     *(("POST", path, b"{}", {}, 400, "unknown call") for path in ("/call/../call/info", "/call/info/", "/call/")),
@@ -153,13 +153,13 @@ def test_ten_megabytes_arrive(site):
 
 
 def given_up(connection, drip):
-    """Return what the server says to a connection on which at most a byte now and then goes on to arrive."""
+    """Return the reply of the server to a connection on which a byte arrives now and then."""
     for _ in range(600):
         if select.select([connection], [], [], 0.1)[0]:
             return connection.recv(65536)
         if drip:
             connection.sendall(b"1")
-    pytest.fail("it goes on to wait")
+    pytest.fail("it keeps waiting")
 
 
 def connected(server):

@@ -8,7 +8,7 @@ from waiting import wait_until
 from plunit.base.errors import UserError
 from plunit.ensemble import forward
 from plunit.ensemble.mlp import in_units
-from plunit.play import frames, session
+from plunit.play import frames, session, workshop
 from plunit.play.session import Session, estimate_memory
 from plunit.play.targets import settings_of, task_of
 
@@ -102,7 +102,7 @@ def test_pieces_of_deep_networks_of_two_inputs_are_not_found_for_ever(monkeypatc
 
 
 class Clock:
-    """The time of a session: steps and sleeping alone take some."""
+    """The clock of a session: only steps and sleeping take time."""
 
     def __init__(self):
         self.now = 0.0
@@ -146,3 +146,30 @@ def test_frames_keep_their_rate(clock):
         made.round(0.01)
         assert made.frame(after).content["frame"] == after + 1
     assert clock.now - begin == pytest.approx(52 / session._RATE, rel=1e-6)
+
+
+def test_training_can_be_watched_for_ten_seconds_and_then_pauses(monkeypatch, clock):
+    def advance(trainings, steps):
+        clock.sleep(1e-5 * steps)
+        for training in trainings:
+            training.step += steps
+
+    settings = settings_of(SMALL)
+    made = Session(task_of(settings.target), settings)
+    monkeypatch.setattr(session, "advance_all", advance)
+    monkeypatch.setattr(session, "WATCHED", workshop.WATCHED)
+    while not made.paused:
+        made.round(0.032)
+        assert made._trainings[0].step <= session.WATCHED
+        if made._trainings[0].step > 1000 and clock.now < 100:
+            made.command("pause")
+            clock.sleep(100)  # a pause does not count
+            made.command("resume")
+    assert made._trainings[0].step == session.WATCHED == 2048
+    assert clock.now - 100 == pytest.approx(10, rel=0.02)
+    made.command("resume")
+    begin = clock.now
+    for _ in range(20):
+        made.round(0.032)
+    assert made._trainings[0].step > session.WATCHED + 10 * session.PACE * (clock.now - begin)
+    assert not made.paused

@@ -33,7 +33,7 @@ def start(shop, **settings):
 
 
 def frames(shop, name, count):
-    """Return so many frames, one after the other."""
+    """Return a number of frames, one after the other."""
     found = [{"frame": 0}]
     while len(found) <= count:
         frame = shop.call("frame", {"session": name, "after": found[-1]["frame"]}).content
@@ -145,7 +145,7 @@ def test_so_many_pages_and_no_more(shop):
 
 @pytest.fixture
 def making(monkeypatch):
-    """A session that is being made waits: `begun` says so, and `go` lets it go on."""
+    """A session that is being created waits: `begun` says so, and `go` releases it."""
     waits = SimpleNamespace(begun=threading.Event(), go=threading.Event())
 
     def made(task, settings):
@@ -206,7 +206,7 @@ def test_the_end_does_not_wait_for_a_long_step(shop, monkeypatch):
 
 def test_a_session_that_has_ended_is_freed_at_once(shop):
     gc.collect()
-    gc.disable()  # arrays are no reason for Python to look for cycles, however large they are
+    gc.disable()  # large arrays do not make Python look for cycles
     try:
         started = start(shop, target={"kind": "paper", "name": "saddle"})
         frames(shop, started, 3)
@@ -243,7 +243,7 @@ def test_two_pages_take_turns_of_equal_time(shop, monkeypatch):
 def test_after_a_pause_the_frame_and_the_files_are_of_the_last_step(shop):
     name = start(shop)
     step = frames(shop, name, 3)[-1]["step"]
-    wait_until(lambda: shop._sessions[name]._trainings[0].step > step + 100)  # training goes on, and nobody asks
+    wait_until(lambda: shop._sessions[name]._trainings[0].step > step + 100)  # training continues without requests
     shop.call("command", {"session": name, "command": "pause"})
     file = shop.call("export", {"session": name, "activation": "plu", "format": "json"}).content["name"]
     step = shop._sessions[name]._trainings[0].step

@@ -20,7 +20,7 @@ DROP = "([name, text]) => { const t = new DataTransfer(); t.items.add(new File([
 
 
 def wait_for_step(page, least):
-    """Wait until so many steps are shown."""
+    """Wait until at least this number of steps is shown."""
     page.wait_for_function(STEP, arg=least)
 
 
@@ -67,12 +67,12 @@ def redrawn(page):
 def pause(page):
     """Press Pause, and wait until the last step is drawn."""
     page.locator("[data-do=toggle]:text-is('Pause')").click()
-    page.locator("[data-do=toggle]:text-is('Start')").wait_for()
+    page.locator("[data-do=toggle]:text-is('Continue')").wait_for()
     settled(page)
 
 
 def painted_share(canvas):
-    """Return the share of a canvas that is not blank: lines alone make a tenth, a cloud or a surface more."""
+    """Return the fraction of a canvas that is not blank: lines make a tenth, a cloud or a surface more."""
     return canvas.evaluate(PAINTED)
 
 

@@ -24,7 +24,7 @@ _KEPT = "; finished work is stored; the same command continues from there"
 
 
 class Stopped(Exception):
-    """Ctrl-C, with what is said of it."""
+    """Ctrl-C was pressed; the text is the message."""
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def _run() -> None:
     except (KeyboardInterrupt, Stopped) as stop:
         _end(str(stop) or f"stopped{_KEPT if command in _STORING else ''}", 130)
     except MemoryError:
-        _end("this machine has too little memory; ask for less, or for fewer seeds at once")
+        _end("out of memory; reduce the size of the task, or the number of seeds at once")
 
 
 def _command(name: str) -> None:
@@ -112,8 +112,8 @@ def _command(name: str) -> None:
             _end(f"the disk is full{where}; free some space and run the same command again: finished work is kept")
         if error.strerror is None:
             raise
-        where = error.filename or "the standard output, or a file"  # a write that fails does not name its file
-        _end(f"{where}: {error.strerror}; correct that, or choose another place")
+        where = error.filename or "standard output, or a file"  # a write that fails does not name its file
+        _end(f"{where}: {error.strerror}; correct that, or choose another path")
 
 
 def _check_folder() -> None:

@@ -16,7 +16,7 @@ from plunit.base.errors import UserError
 from plunit.base.machine import return_freed_memory
 
 UsageError: Any = typer.BadParameter.__base__
-"""What typer raises for options and arguments that it cannot take; it exports the class's child only."""
+"""The exception that typer raises for invalid options and arguments; it exports only a subclass."""
 
 _FILES = {"fit": "fit", "play": "commands", **dict.fromkeys(("reproduce", "run", "compare", "report"), "lab")}
 _FILES |= {"pieces": "networks", "prove": "networks", "data": "lab", "list": "lab", "clean": "lab"}
@@ -27,11 +27,11 @@ _FUNCTIONS = {"fit": "fit_", "play": "play_", "pieces": "pieces_of", "prove": "p
 
 
 _CLASSES = {"pieces": "BoxCommand", "fit": "FormulaCommand"}
-"""The commands that read their words in a way of their own."""
+"""The commands that parse their arguments themselves."""
 
 
 def application(word: str = "") -> typer.Typer:
-    """Return the command line: with the command of this name alone, or with all commands."""
+    """Return the command line: with only the command of this name, or with all."""
     app = typer.Typer(
         add_completion=False,
         no_args_is_help=True,

@@ -28,7 +28,7 @@ class FormulaCommand(TyperCommand):
     """A command whose first word is its argument even if it begins with a minus: -x is a function."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Move such a word to the end, behind what ends the options."""
+        """Move such a word to the end, after the separator of options and arguments."""
         if args and args[0] != "-h" and args[0].startswith("-") and not args[0].startswith("--"):
             args = [*args[1:], "--", args[0]]
         return super().parse_args(ctx, args)
@@ -42,6 +42,9 @@ def fit_(
         str, typer.Option(help="Column to predict (tables): its name, or its number from 1; -1 is the last.")
     ] = "",
     inputs: Annotated[str, typer.Option(help="Columns to learn from, separated by commas (default: all others).")] = "",
+    exclude: Annotated[
+        str, typer.Option(help="Columns to leave out, such as dates and row numbers, separated by commas.")
+    ] = "",
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Drop rows with missing values instead of filling them (tables).")
     ] = False,
@@ -114,7 +117,7 @@ def fit_(
     """
     console, widths = Console(stderr=True), _widths(hidden)
     match_name("activation", activation, ACTIVATIONS)
-    problem = _problem(source, target, inputs, drop_missing, low, high, _ranges(ranges or ()), splits, console)
+    problem = _problem(source, target, inputs, exclude, drop_missing, low, high, _ranges(ranges or ()), splits, console)
     few = len(problem.inputs) == 1 and (pieces is not None or error is not None)
     _check(problem, pieces, error, activation, bits, save or (), few)
     # a wrong name or option is reported at once: these take half a second to import
@@ -160,6 +163,7 @@ def _problem(
     source: str,
     target: str,
     inputs: str,
+    exclude: str,
     drop_missing: bool,
     low: float | None,
     high: float | None,
@@ -167,27 +171,37 @@ def _problem(
     splits: int | None,
     console: Console,
 ) -> Problem:
+    from plunit.data.tables import check_exists
     from plunit.fitting.problems import looks_like_a_file, of_expression, of_table
 
     if not looks_like_a_file(source):
-        if target or inputs or drop_missing or splits is not None:
+        if target or inputs or exclude or drop_missing or splits is not None:
             raise UserError(
-                "--target, --inputs, --drop-missing and --splits are for tables; "
-                f"{source!r} is no file, so it is taken for a function"
+                "--target, --inputs, --exclude, --drop-missing and --splits are for tables; "
+                f"the file {source!r} does not exist, so it is read as a function"
             )
         return of_expression(source, -6.0 if low is None else low, 6.0 if high is None else high, ranges=ranges)
+    check_exists(Path(source))
     if low is not None or high is not None or ranges:
         raise UserError("--low, --high and --range are for functions; a table has the range of its rows")
     if not target:
         raise UserError(f"{source} is a table: name the column to learn, as in --target y")
-    chosen = [part.strip() for part in inputs.split(",") if part.strip()]
-    if inputs and not chosen:
-        raise UserError(f"--inputs must name columns, as in --inputs a,b; got {inputs!r}")
+    if inputs and exclude:
+        raise UserError("--inputs names all columns to learn from; leave out --exclude")
+    chosen, excluded = _columns("--inputs", inputs), _columns("--exclude", exclude)
 
     def say(line: str) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)  # a name may look like rich's markup
 
-    return of_table(Path(source), target, chosen, say, drop_missing=drop_missing)
+    return of_table(Path(source), target, chosen, say, exclude=excluded, drop_missing=drop_missing)
+
+
+def _columns(option: str, text: str) -> list[str]:
+    """Return the columns that an option names."""
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if text and not found:
+        raise UserError(f"{option} must name columns, as in {option} a,b; got {text!r}")
+    return found
 
 
 def _check(
@@ -211,7 +225,7 @@ def _check(
         (pieces is not None and error is not None, "give --pieces or --error, not both"),
         (
             problem.encoder is not None,
-            "--pieces and --error are for one column of numbers; text and missing values make inputs of their own: "
+            "--pieces and --error are for one column of numbers; text and missing values make more inputs: "
             f"{listed}. Choose another column with --inputs, or add --drop-missing",
         ),
         (

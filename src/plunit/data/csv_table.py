@@ -40,7 +40,7 @@ _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", re.ASCII)
 # A number with a unit, a currency or thousands, such as "$1,234.50", "12 %" or "3 kg".
 _ALMOST = re.compile(r"\W{0,2}[0-9][0-9.,'\u2019 ]*\W?[^\W\d]{0,3}\W?")
 _CODES = 20  # up to this number of different ones they may be names of groups
-_TEXT = 0.1  # share of other values that makes a column one of text; fewer are taken for slips in a column of numbers
+_TEXT = 0.1  # fraction of other values that makes a column text; fewer are mistakes in a column of numbers
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATE = re.compile(
     r"(?:[0-9]{4}([-/.])[0-9]{1,2}\1[0-9]{1,2}|[0-9]{1,2}([-/.])[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2})"

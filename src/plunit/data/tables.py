@@ -62,7 +62,7 @@ def read_table(
     r"""Read the target and the inputs (all other columns by default) of a CSV or Parquet file of numbers.
 
     A column is given by its name, or by its number counted from 1; -1 is the last column. A name goes before a number.
-    Constant inputs are left out with a line to `say`. What the user must put right is a UserError of one line.
+    Constant inputs are left out with a line to `say`. A fault of the file is a UserError of one line.
     `content` is a CSV file that is in memory: nothing is opened, and the path is its name in messages.
 
     >>> rows = "".join(f"{n},{n * n}\n" for n in range(10))
@@ -86,16 +86,22 @@ def read_table(
 
 
 def read_columns(
-    path: Path, target: str, inputs: Sequence[str] = (), say: Say = print, *, drop_missing: bool = False
+    path: Path,
+    target: str,
+    inputs: Sequence[str] = (),
+    say: Say = print,
+    *,
+    exclude: Sequence[str] = (),
+    drop_missing: bool = False,
 ) -> Table:
-    """Read the target and the inputs as `read_table` does, with text and missing values as they are.
+    """Read the target and the inputs as `read_table` does, without those of `exclude`, keeping text and missing values.
 
     Rows without a target are left out, and with `drop_missing` all rows with a missing value. A column of dates is
     refused. Text that differs in every row, as names and numbers of cases do, is left out like a constant.
     """
     with _faults(path):
         content, table = _open(path, None, say)
-        chosen = _choose(table.names, target, inputs)
+        chosen = _choose(table.names, target, inputs, exclude)
         *x, y = table.columns(chosen)
         _say_comments(path, table, say)
         gaps = [_is_missing(column) for column in (x if drop_missing else [])]
@@ -159,7 +165,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _say_header(path: Path, table: CsvTable, say: Say) -> None:
-    """Say what the first row was taken for, where it could be something else."""
+    """Say how the first row was read, if it could be read otherwise."""
     if not table.header:
         say(
             f"{escape(path)}: the first row is data, because it holds only numbers. "
@@ -169,7 +175,7 @@ def _say_header(path: Path, table: CsvTable, say: Say) -> None:
         text = next(name for name in table.names if not is_number(name, table.delimiter))
         say(
             f"{escape(path)}: the first row is the header, because {quote(text)} is not a number. "
-            f"It holds {quote(numbers[0])} too. If the row is data, add a header line above it."
+            f"It also has the number {quote(numbers[0])}. If the row is data, add a header line above it."
         )
 
 
@@ -183,15 +189,20 @@ def _say_comments(path: Path, table: CsvTable | ParquetTable, say: Say) -> None:
         )
 
 
-def _choose(names: Sequence[str], target: str, inputs: Sequence[str]) -> list[int]:
-    """Return the columns of the inputs, and last that of the target."""
+def _choose(names: Sequence[str], target: str, inputs: Sequence[str], exclude: Sequence[str] = ()) -> list[int]:
+    """Return the columns of the inputs, by default all others but those to exclude, and last that of the target."""
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         places = [number for number, name in enumerate(names, 1) if name == repeated[0]]
         raise TableFault(
             f": columns {places[0]} and {places[1]} are both named {quote(repeated[0])}. Names must differ: rename one."
         )
     last = _find(names, target)
-    chosen = [_find(names, name) for name in inputs] or [at for at in range(len(names)) if at != last]
+    excluded = {_find(names, name) for name in exclude}
+    if last in excluded:
+        raise UserError(f"The target {quote(names[last])} is among the excluded columns. Remove it there.")
+    chosen = [_find(names, name) for name in inputs] or [at for at in range(len(names)) if at not in {last, *excluded}]
+    if not chosen:
+        raise TableFault(": every input column is excluded. Keep at least one.")
     if last in chosen:
         raise UserError(f"The target {quote(names[last])} is among the inputs. Remove it there.")
     if twice := [at for at, count in Counter(chosen).items() if count > 1]:

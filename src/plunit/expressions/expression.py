@@ -19,7 +19,7 @@ _CHUNK = 2**14
 
 
 class ExpressionError(ValueError):
-    """The text is no expression; the message gives the column, what was found, the rule and the remedy in one line."""
+    """The text is not an expression; the message is one line with the column, the word, the rule and the remedy."""
 
     def __init__(self, column: int, problem: str) -> None:
         super().__init__(f"column {column}: {problem}")

@@ -6,8 +6,8 @@ the error e of a smooth f is of the order h^2, where an interval is of the order
     u v     = c_u v + c_v u - c_u c_v + (u - c_u) (v - c_v)           the last term is bounded
     phi(u)  = phi(p) + phi'(p) (u - p) + phi''(U) (u - p)^2 / 2       U the values of u, p in U
 
-A function with a kink takes a chord, and one that jumps an interval. The interval of the values is kept beside the
-form, and the closer of both counts. All roundings are in e.
+A function with a kink takes a chord, and one that jumps an interval. The interval of the values is kept with the
+form, and the narrower of the two counts. All roundings are in e.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _apply(name: str, function: Function, given: Sequence[Any]) -> Any:
 
 
 def _flat(image: Interval, slopes: Floats) -> Form:
-    """Return the form of an interval alone."""
+    """Return the form of which only the interval is known."""
     centre = image.low / 2 + image.high / 2
     error = np.maximum(image.high - centre, centre - image.low) * _UP + _TINY
     return Form(centre, np.zeros_like(slopes), error, image)
@@ -107,7 +107,7 @@ def _closer(image: Interval, centre: Floats, slopes: Floats, error: Floats, size
 
 
 def _as_well(image: Interval, u: Form) -> Form:
-    """Return u, of which another interval is known, too."""
+    """Return u, narrowed by a second interval of its values."""
     return _closer(image, u.centre, u.slopes, u.error, np.zeros_like(u.error))
 
 

@@ -28,7 +28,7 @@ _FAR = 2.0**40  # beyond that the place of a number between the extremes of a si
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """The numbers from `low` to `high`, [n] of them; a float beside one stands for itself.
+    """The numbers from `low` to `high`, [n] of them; a float in an operation is the interval of that number.
 
     Args:
         low, high: the ends, [n]; infinite where there is no bound, NaN where there is no value.
@@ -154,7 +154,7 @@ def exactly(low: Floats, high: Floats, *given: Interval) -> Interval:
 
 
 def _times(a: Floats, b: Floats) -> Floats:
-    # an end of inf stands for numbers that grow without bound, and 0 times each of them is 0
+    # an infinite end means numbers of any size, and 0 times each of them is 0
     return np.where((a == 0) | (b == 0), 0.0, a * b)
 
 

@@ -111,7 +111,7 @@ def parse(text: str) -> Expression:
     '2*x**2 - x*(x + 1)*sin(3*x)'
     >>> parse("x % 2")
     Traceback (most recent call last):
-    plunit.expressions.expression.ExpressionError: column 3: '%' cannot stand in an expression; write mod(a, b)
+    plunit.expressions.expression.ExpressionError: column 3: '%' is not allowed in an expression; write mod(a, b)
     """
     if not isinstance(text, str):
         raise TypeError(f"an expression must be a text, got {type(text).__name__}")
@@ -129,7 +129,7 @@ def parse(text: str) -> Expression:
         todo += _parts(nodes[-1])
     names: dict[str, int] = {}
     try:
-        steps = tuple(_step(written, node, names) for node in reversed(nodes))  # every node stands behind its parts
+        steps = tuple(_step(written, node, names) for node in reversed(nodes))  # every node comes after its parts
     except ExpressionError as error:
         raise ExpressionError(columns[error.column - 1], error.problem) from None
     return Expression(written, tuple(names), steps)
@@ -157,7 +157,7 @@ def _check(text: str) -> tuple[str, str, list[int]]:
         if count > _STEPS:
             raise ExpressionError(word.column, f"an expression may have {_STEPS:,} numbers, variables and operators")
         if not value_next:
-            value_next = _read_behind_value(word, opened)
+            value_next = _read_after_value(word, opened)
         elif word.kind == "call" or word.text == "(":
             _check_opening(word, len(opened))
             opened.append(word)
@@ -165,14 +165,14 @@ def _check(text: str) -> tuple[str, str, list[int]]:
             _check_value(word)
             value_next = False
         elif word.text not in SIGNS:
-            wanted = "a number, a variable, a function or ( must stand here"
+            wanted = "a number, a variable, a function or ( is needed here"
             remedy = "; " + _REMEDIES[word.text] if word.text in _REMEDIES else ""
             raise ExpressionError(word.column, f"found {word}, but {wanted}{remedy}")
     return written, source, [*columns, len(text) + 1]
 
 
 def _is_factor(word: _Word) -> bool:
-    """Whether a word behind a value is multiplied with it, as in 2x and 3(x + 1)."""
+    """Whether a word after a value is multiplied by it, as in 2x and 3(x + 1)."""
     return word.text == "(" or (word.kind in ("name", "call") and not keyword.iskeyword(word.text.rstrip("( \t\r\n")))
 
 
@@ -181,7 +181,7 @@ def _words(text: str) -> Iterator[_Word]:
     if len(text) > LENGTH:
         raise ExpressionError(LENGTH + 1, f"the text has {len(text):,} characters, at most {LENGTH:,} can be read")
     if (equation := _EQUATION.match(text)) and (right := equation["right"].strip()):
-        problem = f"'=' cannot stand in an expression; write the right-hand side only: {quote(right)}"
+        problem = f"'=' is not allowed in an expression; write only the right-hand side: {quote(right)}"
         raise ExpressionError(equation.start("sign") + 1, problem)
     # a name before a parenthesis is a factor if it is a variable elsewhere, or a constant
     factors = {word[0] for word in _WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
@@ -190,7 +190,7 @@ def _words(text: str) -> Iterator[_Word]:
         found = _WORD.match(text, at)
         if found is None:
             remedy = _REMEDIES.get(text[at], "only numbers, ASCII names, + - * / ** ( ) , and < <= > >= == != can")
-            raise ExpressionError(at + 1, f"{quote(text[at])} cannot stand in an expression; {remedy}")
+            raise ExpressionError(at + 1, f"{quote(text[at])} is not allowed in an expression; {remedy}")
         kind, word = str(found.lastgroup), found.group()
         if kind == "call" and (name := word[:-1].rstrip()) in factors and name not in NAMES:
             kind, word = "name", name
@@ -213,7 +213,7 @@ def _check_value(word: _Word) -> None:
     if word.text in NAMES:
         raise ExpressionError(word.column, f"{word} is a function; write {_usage(word.text)}")
     if word.text.lower() in ("inf", "infinity", "nan"):
-        raise ExpressionError(word.column, f"{word} is no finite number and cannot be a variable; take another name")
+        raise ExpressionError(word.column, f"{word} is not finite and cannot be a variable; choose another name")
     if word.text in _REMEDIES:
         raise ExpressionError(word.column, f"{word} cannot be a variable; {_REMEDIES[word.text]}")
 
@@ -223,14 +223,27 @@ def _check_opening(word: _Word, depth: int) -> None:
         raise ExpressionError(word.column, f"more than {_DEPTH} parentheses are open; use fewer")
     name = word.text[:-1].strip()
     if name and name not in NAMES:
-        close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)
-        others = f"did you mean {' or '.join(close)}" if close else f"there are {', '.join(NAMES)}"
-        remedy = _REMEDIES.get(f"{name}(", others)
-        raise ExpressionError(word.column, f"there is no function {quote(name)}; {remedy}")
+        raise ExpressionError(
+            word.column, f"there is no function {quote(name)}; {_REMEDIES.get(f'{name}(') or _guess(name)}"
+        )
 
 
-def _read_behind_value(word: _Word, opened: list[_Word]) -> bool:
-    """Check what stands behind a value, and close a parenthesis; return whether a value must follow."""
+def _guess(name: str) -> str:
+    """Return a question for up to three similar functions, those that begin the name first, or the list of all.
+
+    >>> _guess("cosinus")
+    'did you mean cos, arcsin or sin?'
+    """
+    begun = [one for one in NAMES if name.startswith(one) or (len(name) > 1 and one.startswith(name))]
+    close = get_close_matches(name[:30], NAMES, n=3, cutoff=0.5)
+    near = list(dict.fromkeys([*sorted(begun, key=len, reverse=True), *close]))[:3]
+    if not near:
+        return f"the functions are {', '.join(NAMES)}"
+    return f"did you mean {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}?"
+
+
+def _read_after_value(word: _Word, opened: list[_Word]) -> bool:
+    """Check the word after a value, and close a parenthesis; return whether a value must follow."""
     if word.text in OPERATORS:
         return True
     if word.kind == "end":
@@ -243,7 +256,7 @@ def _read_behind_value(word: _Word, opened: list[_Word]) -> bool:
         opened.pop()
     elif word.text != ",":
         remedy = _REMEDIES.get(word.text.rstrip("( \t\r\n"), "write * to multiply")
-        raise ExpressionError(word.column, f"found {word}, but an operator or the end must stand here; {remedy}")
+        raise ExpressionError(word.column, f"found {word}, but an operator or the end is needed here; {remedy}")
     elif not opened or opened[-1].kind != "call":
         hint = "; in numbers, write ." if opened else ""
         raise ExpressionError(word.column, f"',' may stand between arguments only{hint}")

@@ -1,36 +1,62 @@
-"""The figure of `plunit fit`: the curve over one input, polygons or groups over two, predictions over more."""
+"""The panels of `plunit fit`: a curve and its errors over one input, maps over two, unseen rows of a table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from plunit.ensemble.mlp import PIECEWISE
+from plunit.ensemble.arrays import Array
 from plunit.fitting.problems import Problem
 from plunit.fitting.solving import FitResult
 from plunit.pieces.boxes import many
 
 _DOTS = 3000  # rows that are drawn, at most
-CELLS = 1500  # polygons that are drawn as shapes; more are one picture
-_BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9730d", "#9a9a9a"
+_GRID = 161  # points of a map along each axis
+_BLUE, _ORANGE, _GREY = "#0077bb", "#ee7733", "#8a8a8a"  # told apart by the colour-blind, on white and on black
+_WIDTH, _HEIGHT = 4.4, 3.4  # inches of a panel: its 10-point letters are 11 pixels high on a phone
+
+_Painter = Callable[[Any], None]
+"""Draws on the axes of matplotlib that it is given."""
 
 
 def draw_fit(problem: Problem, found: FitResult) -> Any:
-    """Return a matplotlib figure: the curve over one input, polygons or groups over two, predictions over more."""
+    """Return a matplotlib figure with all panels in a row."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    if len(problem.inputs) == 1:
-        _curve(figure.subplots(2, 1, sharex=True, height_ratios=[3, 1]), problem, found)
-    elif len(problem.inputs) == 2:
-        left, right = figure.subplots(1, 2)
-        flags = [at for at in (0, 1) if _is_indicator(problem, at)]
-        _groups(left, problem, found, flags[0]) if flags else _plane(left, problem, found)
-        _dots(right, problem, found)
-    else:
-        _dots(figure.subplots(), problem, found)
+    drawn = panels(problem, found)
+    figure = Figure(figsize=(_WIDTH * len(drawn), _HEIGHT), layout="constrained")
+    for panel, axes in zip(drawn, np.ravel(figure.subplots(1, len(drawn))), strict=True):
+        panel(axes)
     return figure
+
+
+def draw_panels(problem: Problem, found: FitResult) -> list[Any]:
+    """Return a figure for each panel, so that a page can stack them on a narrow screen."""
+    from matplotlib.figure import Figure
+
+    figures = []
+    for panel in panels(problem, found):
+        figures.append(Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained"))
+        panel(figures[-1].subplots())
+    return figures
+
+
+def panels(problem: Problem, found: FitResult) -> list[_Painter]:
+    """Return what to draw: the function, the network and its error for a formula, unseen rows for a table."""
+    count = len(problem.inputs)
+    if count == 1:
+        drawn: list[_Painter] = [partial(_curve, problem, found), partial(_errors, problem, found)]
+    elif problem.expression is not None:
+        drawn = _maps(problem, found)
+    elif count == 2:
+        flags = [at for at in (0, 1) if _is_indicator(problem, at)]
+        drawn = [partial(_groups, problem, found, flags[0]) if flags else partial(_surface, problem, found)]
+    else:
+        drawn = []
+    return drawn if problem.expression is not None else [*drawn, partial(_dots, problem, found)]
 
 
 def _plain(name: str) -> str:
@@ -49,60 +75,92 @@ def _name_axis(axis: Any, problem: Problem, at: int) -> None:
         axis.set_ticks([0, 1], ["no", "yes"])
 
 
-def _some(problem: Problem) -> Any:
+def _some(count: int) -> Any:
     """Return the rows to draw: all, or random ones of many."""
-    if len(problem.y) <= _DOTS:
-        return slice(None)
-    return np.random.default_rng(0).choice(len(problem.y), _DOTS, replace=False)
+    return slice(None) if count <= _DOTS else np.random.default_rng(0).choice(count, _DOTS, replace=False)
 
 
-def _curve(axes: Any, problem: Problem, found: FitResult) -> None:
-    known, (upper, lower) = problem.expression is not None, axes
-    x, y = problem.x[_some(problem), 0], problem.y[_some(problem)]
-    order = np.argsort(x)
-    if known:
-        upper.plot(x[order], y[order], color=_GREY, linewidth=4, label=_plain(problem.title[:60]))
+def _curve(problem: Problem, found: FitResult, axes: Any) -> None:
+    some = _some(len(problem.y))
+    x, y = problem.x[some, 0], problem.y[some]
+    if problem.expression is not None:
+        order = np.argsort(x)
+        axes.plot(x[order], y[order], color=_GREY, linewidth=4, label="function")
     else:
-        upper.plot(x, y, ".", color=_GREY, markersize=3, label="rows")
+        axes.plot(x, y, ".", color=_GREY, markersize=3, label="training rows")
     low, high = problem.box[0].tolist()
     grid = np.linspace(low, high, 2001)
-    upper.plot(grid, found.model.predict(grid[:, None]), color=_BLUE, label="network")
-    style = {"linestyle": "-" if known else "", "marker": "" if known else ".", "markersize": 3}
-    lower.plot(x[order], found.model.predict(x[order, None]) - y[order], color=_BLUE, **style)
+    axes.plot(grid, found.model.predict(grid[:, None]), color=_BLUE, label="network")
     if found.reduced is not None:
         few = found.reduced.curve
-        upper.plot(few.knots, few.values[:, 0], "-o", color=_ORANGE, markersize=4, label=many(few.pieces, "piece"))
-        lower.plot(x[order], few(x[order])[:, 0] - y[order], color=_ORANGE, **style)
-    upper.set_ylabel(_plain(problem.target))
-    upper.legend(frameon=False)
-    _name_axis(lower.xaxis, problem, 0)
-    lower.set_ylabel("error")
-    lower.axhline(0, color=_GREY, linewidth=0.8)
+        label = f"curve of {many(few.pieces, 'piece')}"
+        axes.plot(few.knots, few.values[:, 0], "--o", color=_ORANGE, markersize=4, label=label)
+    axes.set_ylabel(_plain(problem.target))
+    axes.legend(frameon=False, fontsize="small")
+    _name_axis(axes.xaxis, problem, 0)
 
 
-def _plane(axes: Any, problem: Problem, found: FitResult) -> None:
-    if found.model.activation not in PIECEWISE:
-        return
-    from plunit.pieces import draw_polygons
+def _errors(problem: Problem, found: FitResult, axes: Any) -> None:
+    some = _some(len(problem.y))
+    x, y = problem.x[some, 0], problem.y[some]
+    order = np.argsort(x)
+    known = problem.expression is not None
+    style = {"linestyle": "-" if known else "", "marker": "" if known else ".", "markersize": 3}
+    axes.plot(x[order], found.model.predict(x[order, None]) - y[order], color=_BLUE, label="network", **style)
+    if found.reduced is not None:
+        few = found.reduced.curve
+        axes.plot(x[order], few(x[order])[:, 0] - y[order], color=_ORANGE, label=many(few.pieces, "piece"), **style)
+    axes.axhline(0, color=_GREY, linewidth=0.8)
+    _name_axis(axes.xaxis, problem, 0)
+    axes.set_title("error" if known else "error on training rows", fontsize="medium")
 
-    try:
-        polygons = found.model.polygons_
-        draw_polygons(polygons, axes)
-    except ValueError as error:  # numbers beyond 1e300, too many polygons
-        axes.text(0.5, 0.5, f"no polygons: {error}", ha="center", va="center", wrap=True)
-        axes.set_axis_off()
-        return
-    for faces in axes.collections:
-        faces.set_rasterized(len(polygons) > CELLS)  # a page with each of them would have many megabytes
+
+def _maps(problem: Problem, found: FitResult) -> list[_Painter]:
+    """Return the function, the network and the error over the first two inputs, at the largest error of the others."""
+    assert problem.expression is not None
+    box, worst = problem.box, found.largest.x if found.largest else ()
+    place = np.array(worst) if worst else box.mean(axis=1)
+    sides = [np.linspace(low, high, _GRID) for low, high in box[:2].tolist()]
+    x = np.repeat(place[None], _GRID**2, axis=0)
+    x[:, 0], x[:, 1] = (part.ravel() for part in np.meshgrid(*sides))
+    wanted = problem.expression(*x.T).reshape(_GRID, _GRID)
+    given = found.model.predict(x).reshape(_GRID, _GRID)
+    ends: dict[str, Any] = {"vmin": float(np.nanmin(wanted)), "vmax": float(np.nanmax(wanted)), "cmap": "viridis"}
+    most = float(np.nanmax(np.abs(given - wanted))) or 1.0
+    others = ", ".join(f"{name} = {number:.3g}" for name, number in zip(problem.inputs[2:], place[2:], strict=True))
+    at = f" at {others}" if others else ""
+    around = {"vmin": -most, "vmax": most, "cmap": "PuOr"}
+    show = partial(_map, problem)
+    return [
+        partial(show, wanted, f"function{at}", ends, ()),
+        partial(show, given, f"network{at}", ends, ()),
+        partial(show, given - wanted, "error (x: the largest)", around, worst[:2]),
+    ]
+
+
+def _map(problem: Problem, values: Array, title: str, look: dict[str, Any], place: Any, axes: Any) -> None:
+    """Draw values on a grid as colours."""
+    picture = axes.imshow(values, origin="lower", extent=problem.box[:2].ravel(), aspect="auto", **look)
+    axes.figure.colorbar(picture, ax=axes)
+    if len(place):
+        axes.plot(*place, "x", color="black", markersize=8, markeredgewidth=2, clip_on=False)
+    axes.set_title(title, fontsize="medium")
     _name_axis(axes.xaxis, problem, 0)
     _name_axis(axes.yaxis, problem, 1)
-    axes.set_aspect("auto")
-    axes.set_title(f"{len(polygons)} polygons, coloured by slope", fontsize=10)
 
 
-def _groups(axes: Any, problem: Problem, found: FitResult, flag: int) -> None:
+def _surface(problem: Problem, found: FitResult, axes: Any) -> None:
+    """Draw the network of a table over its two inputs, with the places of the rows."""
+    first, second = np.meshgrid(*(np.linspace(low, high, _GRID) for low, high in problem.box.tolist()))
+    values = found.model.predict(np.stack([first.ravel(), second.ravel()], axis=1)).reshape(_GRID, _GRID)
+    _map(problem, values, f"network: {_plain(problem.target)}; dots: rows", {"cmap": "viridis"}, (), axes)
+    axes.plot(*problem.x[_some(len(problem.y))].T, ".", color="white", markersize=2, alpha=0.5)
+
+
+def _groups(problem: Problem, found: FitResult, flag: int, axes: Any) -> None:
     """Draw the rows and the network over the other of two inputs, for both values of an indicator."""
-    x, y, other = problem.x[_some(problem)], problem.y[_some(problem)], 1 - flag
+    some, other = _some(len(problem.y)), 1 - flag
+    x, y = problem.x[some], problem.y[some]
     for value, word, colour in ((0, "no", _BLUE), (1, "yes", _ORANGE)):
         mine = x[:, flag] == value
         ends = problem.x[problem.x[:, flag] == value, other]
@@ -113,13 +171,14 @@ def _groups(axes: Any, problem: Problem, found: FitResult, flag: int) -> None:
         axes.plot(line[:, other], found.model.predict(line), color=colour, label=label)
     _name_axis(axes.xaxis, problem, other)
     axes.set_ylabel(_plain(problem.target))
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, fontsize="small")
 
 
-def _dots(axes: Any, problem: Problem, found: FitResult) -> None:
-    x, y = problem.x[_some(problem)], problem.y[_some(problem)]
-    ends = float(problem.y.min()), float(problem.y.max())
+def _dots(problem: Problem, found: FitResult, axes: Any) -> None:
+    """Draw the predictions of unseen rows, or of the training rows if nothing was tested."""
+    y, predicted = found.unseen if len(found.unseen[0]) else (problem.y, found.model.predict(problem.x))
+    some, ends = _some(len(y)), (float(problem.y.min()), float(problem.y.max()))
     axes.plot(ends, ends, color=_GREY, linewidth=1)
-    axes.plot(y, found.model.predict(x), ".", color=_BLUE, markersize=3)
+    axes.plot(y[some], predicted[some], ".", color=_BLUE, markersize=3)
     axes.set(xlabel=_plain(problem.target), ylabel="predicted")
-    axes.set_title("training rows" if problem.expression is None else "training points", fontsize=10)
+    axes.set_title("unseen rows" if len(found.unseen[0]) else "training rows", fontsize="medium")

@@ -1,4 +1,4 @@
-"""What was found, as lines of text, model files and the page; what they need is checked before training."""
+"""The result as lines of text, model files and a page; what they need is checked before training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import plunit
 from plunit.base.errors import UserError, describe_missing, escape, is_installed
 from plunit.base.files import ending, resolve, save_whole
 from plunit.ensemble.mlp import PIECEWISE
-from plunit.fitting.drawing import draw_fit
+from plunit.fitting.drawing import draw_fit, draw_panels
+from plunit.fitting.lookup_table import MOST_INPUTS, describe_table
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.solving import RANDOM_POINTS, FitResult, FitSettings, Reduced
 from plunit.pieces import Curve
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 
 _WINNERS, _ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
 PLOTS = (".png", ".svg", ".pdf")
+_INK = "#010203"  # stands for the colour of the page's text
 
 
 def summarize(problem: Problem, settings: FitSettings, found: FitResult) -> list[str]:
-    """Return lines that say what was found."""
+    """Return the result as lines of text."""
     is_table, averaged = problem.expression is None, found.model.theta_.shape[1]
     columns = problem.inputs if problem.table is None else tuple(map(escape, problem.table.inputs))
     names = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
@@ -44,27 +46,41 @@ def summarize(problem: Problem, settings: FitSettings, found: FitResult) -> list
     lines = [
         f"{head}, {len(problem.y):,} {'rows' if is_table else 'points'}: {kind} of {found.model.n_init} starts, "
         f"{hidden} {settings.activation} units",
-        *problem.notes,
         *_errors(problem, found),
+        *([] if is_table or len(columns) == 1 else [_input_order(columns)]),
+        *problem.notes,
         *_pieces(settings, found),
         *_attempts(found),
+        *_compare_with_table(problem, settings, found),
         _validation(found.model),
     ]
     return [*lines, "stopped before the end: this is the best so far"] if found.stopped else lines
 
 
+def _input_order(names: Sequence[str]) -> str:
+    """Return which input of the model is which variable.
+
+    >>> _input_order(["y", "x"])
+    'inputs in order of appearance: x[0] = y, x[1] = x'
+    """
+    return f"inputs in order of appearance: {', '.join(f'x[{at}] = {name}' for at, name in enumerate(names))}"
+
+
 def _errors(problem: Problem, found: FitResult) -> list[str]:
+    """Return a line for each error, the one to expect on new rows first, with what it was measured on."""
     size = root_mean_square(problem.y - np.mean(problem.y))
-    lines = [f"root mean square error {found.rmse:.4g}, {_share(found.rmse, size)} of the standard deviation"]
+    lines = []
     if found.tests:
         mean, half = found.interval()
         n = len(found.tests)
-        few = "one split" if n == 1 else f"{n} splits, too few for an interval"
-        about = f" +- {half:.2g} (95 % interval of the mean over {n} splits)" if n > 2 else f" ({few})"
-        lines.append(
-            f"root mean square error on unseen rows {mean:.4g}{about}, {_share(mean, size)} of the standard deviation"
-        )
-        lines.append(f"the largest error on those rows is {found.seen:.4g} (seen, no bound)")
+        few = "1 split" if n == 1 else f"{n} splits, too few for an interval"
+        about = f" +- {half:.2g} (95 % interval, {n} overlapping splits)" if n > 2 else f" ({few})"
+        lines += [
+            f"root mean square error on unseen rows {mean:.4g}{about}, {_share(mean, size)} of the standard deviation",
+            f"largest error on unseen rows {found.seen:.4g} (observed, not a bound)",
+        ]
+    elif problem.expression is None:
+        lines.append("not tested on unseen rows")
     if largest := found.largest:
         lines.append(f"largest error {_largest(problem, largest)}")
     if fixed := found.fixed:
@@ -72,7 +88,25 @@ def _errors(problem: Problem, found: FitResult) -> list[str]:
         lines.append(
             f"with weights of {fixed.network.bits} bits at most {up(fixed.bound)} from the network{total} (proved)"
         )
-    return lines
+    seen = "training rows" if problem.expression is None else f"the {len(problem.y):,} training points"
+    share = f"{_share(found.rmse, size)} of the standard deviation"
+    return [*lines, f"root mean square error on {seen} {found.rmse:.4g}, {share}"]
+
+
+def _compare_with_table(problem: Problem, settings: FitSettings, found: FitResult) -> list[str]:
+    """Return the line on the lookup table that has the error of what is written, for up to four inputs."""
+    f = problem.expression
+    if f is None or len(problem.inputs) > MOST_INPUTS or settings.activation not in PIECEWISE:
+        return []
+    few = found.reduced if settings.pieces is not None or settings.error is not None else None
+    function: Any = found.fixed.network if found.fixed else found.model.network_
+    error = found.proved
+    if few is not None:
+        error, function = math.inf if few.bound is None else few.bound, few.curve
+    try:
+        return [describe_table(f, problem.box, error, function)] if error < math.inf else []
+    except KeyboardInterrupt:
+        return []
 
 
 def up(bound: float) -> str:
@@ -115,7 +149,7 @@ def _attempts(found: FitResult) -> list[str]:
         remedy += f"; about {math.ceil(found.needed)} x {math.ceil(found.needed)} units would probably do"
     return [
         f"NOT proved to be within {found.asked:g}{bounds_of_all}",
-        f"the best is kept; allow a larger error, or take {remedy}",
+        f"the best is kept; allow a larger error, or use {remedy}",
     ]
 
 
@@ -184,7 +218,7 @@ def check_files(files: OutputFiles, source: str, problem: Problem, activation: s
     taken = {resolve(source)} if problem.expression is None else set[Path]()
     for path in filter(None, [files.page, files.plot, *files.models]):
         if not path.parent.is_dir():
-            raise UserError(f"{escape(path)}: there is no folder {escape(path.parent)}; make it first")
+            raise UserError(f"{escape(path)}: the folder {escape(path.parent)} does not exist; create it first")
         if path.is_dir():
             raise UserError(f"{escape(path)} is a folder; name a file")
         if resolve(path) in taken:
@@ -225,15 +259,14 @@ def write_files(
 
     for path in files.models:
         yield f"saved {escape(path)}, {_save_model(path, problem, found, few=files.few)}{call_note(path)}"
-    figure = draw_fit(problem, found)
     if (plot := files.plot) is not None:
-        save_whole(plot, _bytes(figure, ending(plot).removeprefix("."), 150))
+        save_whole(plot, _bytes(draw_fit(problem, found), ending(plot).removeprefix("."), 150))
         yield f"saved {escape(plot)}"
-    text = _page(problem, found.reduced.curve if found.reduced else None, lines, figure, command)
+    text = _page(problem, found, lines, command)
     if files.page is not None:
         save_whole(files.page, text)
         yield f"saved {escape(files.page)}"
-    else:  # where fit.html is taken, the first free name of fit-2.html, fit-3.html, ...
+    else:  # if fit.html exists, the first free name of fit-2.html, fit-3.html, ...
         names = (Path(f"fit-{number}.html" if number > 1 else "fit.html") for number in itertools.count(1))
         yield f"saved {escape(save_first_free(names, text))}"
 
@@ -245,7 +278,7 @@ def save_first_free(paths: Iterable[Path], content: str) -> Path:
             path.open("x").close()
             save_whole(path, content)
             return path
-    raise FileExistsError(errno.EEXIST, "all names are taken")
+    raise FileExistsError(errno.EEXIST, "all names are in use")
 
 
 def _save_model(path: Path, problem: Problem, found: FitResult, *, few: bool) -> str:
@@ -257,7 +290,7 @@ def _save_model(path: Path, problem: Problem, found: FitResult, *, few: bool) ->
     names = problem.inputs if curve is None or problem.expression is None else ()
     about = _about_network(problem, found) if curve is None else _about_curve(problem, curve)
     bound = found.proved if curve is None else math.inf if curve.bound is None else curve.bound
-    known_to_be = f"the bound is {up(bound)}" if bound < math.inf else "there is no bound"
+    known_to_be = f"the bound is {up(bound)}" if bound < math.inf else "no bound is known"
     missed = [f"Asked for: within {found.asked:g}. NOT proved; {known_to_be}."] if found.missed else []
     labels: dict[str, Any] = {"names": names, "about": "\n".join([about, *missed, *problem.notes])}
     function: Any = found.model.network_ if curve is None else curve.curve
@@ -290,7 +323,7 @@ def _about_network(problem: Problem, found: FitResult) -> str:
             times = "once" if n == 1 else f"{n} times"
             about = f"Tested by fitting to four fifths of the rows, {times}: on the other rows"
             rmse, seen = float(np.mean(found.tests)), found.seen
-        errors = f"root mean square error {rmse:.4g}, largest error {seen:.4g} (seen, no bound)"
+        errors = f"root mean square error {rmse:.4g}, largest error {seen:.4g} (observed, not a bound)"
         return f"y[0] = {problem.target} of {problem.title}.\n{about}\n{errors}."
     about = f"y[0] approximates f = {problem.title}.\nThe network against this formula:"
     return f"{about} largest error {_largest(problem, largest)}."
@@ -308,16 +341,16 @@ def _about_curve(problem: Problem, few: Reduced) -> str:
     return f"{problem.target} = f({problem.inputs[0]}) of {problem.title}: {kind} {few.error:.4g} from {few.of}."
 
 
-def _page(problem: Problem, few: Curve | None, lines: Sequence[str], figure: Any, command: str) -> str:
-    """Return an HTML page that needs no other file."""
+def _page(problem: Problem, found: FitResult, lines: Sequence[str], command: str) -> str:
+    """Return an HTML page that needs no other file; its pictures have the text colour of the page."""
     from jinja2 import Environment, PackageLoader, select_autoescape
 
-    svg = _bytes(figure, "svg", "figure").decode()
+    few = found.reduced.curve if found.reduced else None
     pages = Environment(loader=PackageLoader("plunit.fitting"), autoescape=select_autoescape())
     return pages.get_template("page.html").render(
         title=problem.title,
         lines=lines,
-        picture=svg[svg.index("<svg") :],
+        pictures=_pictures(problem, found),
         rows=list_pieces(few, problem.inputs[0]) if few else [],
         heading=many(few.pieces, "piece") if few else "",
         more=few and max(0, few.pieces - _ROWS),
@@ -325,6 +358,17 @@ def _page(problem: Problem, few: Curve | None, lines: Sequence[str], figure: Any
         command=command,
         about=f"plunit {plunit.__version__}, {datetime.datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
     )
+
+
+def _pictures(problem: Problem, found: FitResult) -> list[str]:
+    """Return each panel as SVG, with letters that are text, and the page's colour instead of black."""
+    import matplotlib
+
+    parts = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    style: Any = {"svg.fonttype": "none", "axes.facecolor": "none", "figure.facecolor": "none"}
+    with matplotlib.rc_context(style | dict.fromkeys(parts, _INK)):
+        texts = [_bytes(figure, "svg", 150).decode() for figure in draw_panels(problem, found)]
+    return [text[text.index("<svg") :].replace(_INK, "currentColor") for text in texts]
 
 
 def _bytes(figure: Any, form: str, dpi: int | str) -> bytes:

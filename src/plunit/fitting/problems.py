@@ -79,12 +79,20 @@ def of_numbers(path: Path, say: Say, *, content: bytes | None = None) -> Problem
     return _of_rows(path, table.x, table.y, table.inputs, table.target)
 
 
-def of_table(path: Path, target: str, inputs: Sequence[str], say: Say, *, drop_missing: bool = False) -> Problem:
+def of_table(
+    path: Path,
+    target: str,
+    inputs: Sequence[str],
+    say: Say,
+    *,
+    exclude: Sequence[str] = (),
+    drop_missing: bool = False,
+) -> Problem:
     """Return the problem of learning one column of a table, as it is, from others; see `read_columns`.
 
     Text becomes indicator columns, and missing numbers are filled and flagged, by transformers of scikit-learn.
     """
-    table = read_columns(path, target, inputs, say, drop_missing=drop_missing)
+    table = read_columns(path, target, inputs, say, exclude=exclude, drop_missing=drop_missing)
     x, texts = table.x, table.texts
     if not texts and not np.isnan(x).any():
         return _of_rows(path, x, table.y, table.inputs, table.target)

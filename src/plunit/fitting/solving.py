@@ -114,6 +114,7 @@ class FitResult:
         rmse: root mean square error on all rows; for a function, on random points that training did not see.
         tests: root mean square errors on test rows, one for each split; empty for a function.
         seen: the largest error on test rows, NaN without any.
+        unseen: target and prediction of the test rows of all splits, one after another.
         largest: the largest error against the function, with its bound for up to four inputs; None for a table.
         fixed: the network in fixed point, if asked for.
         asked: the error that was asked for, if any.
@@ -131,6 +132,7 @@ class FitResult:
     rmse: float
     tests: tuple[float, ...] = ()
     seen: float = math.nan
+    unseen: tuple[Array, Array] = (np.empty(0), np.empty(0))
     largest: SupError | None = None
     fixed: Fixed | None = None
     asked: float | None = None
@@ -159,9 +161,13 @@ class FitResult:
         return self.proved > self.asked
 
     def interval(self) -> tuple[float, float]:
-        """Return mean and half the width of the 95 % interval of the errors on test rows."""
+        """Return mean and half the width of the 95 % interval of the errors on test rows.
+
+        The splits share training rows, so their errors are correlated: the variance of the mean is that of one error
+        times 1 / n + (test rows) / (training rows), the correction of Nadeau and Bengio (2003; docs/glossary.md).
+        """
         n = len(self.tests)
-        spread = np.std(self.tests, ddof=1) / math.sqrt(n) if n > 1 else math.nan
+        spread = np.std(self.tests, ddof=1) * math.sqrt(1 / n + 1 / 4) if n > 1 else math.nan
         return float(np.mean(self.tests)), float(stdtrit(n - 1, 0.975) * spread)  # the quantile of Student's t
 
 
@@ -222,7 +228,7 @@ def fit_problem(problem: Problem, settings: FitSettings, progress: Watch = lambd
         return _within(problem, settings, settings.error, stop)
     model = _train(problem, settings, np.arange(len(problem.y)), stop, f"{settings.starts} starts")
     model = model if problem.table is None else model[-1]
-    tests, seen = ((), math.nan) if problem.expression else _tests(problem, settings, stop)
+    tests = {} if problem.expression else _tests(problem, settings, stop)
     curve = model.curve_ if len(problem.inputs) == 1 and settings.activation in PIECEWISE else None
     few, missing = None, ""
     try:
@@ -232,7 +238,7 @@ def fit_problem(problem: Problem, settings: FitSettings, progress: Watch = lambd
             raise
         missing = str(error)
     found = _judge(problem, settings, model, stop)
-    return replace(found, tests=tests, seen=seen, asked=settings.error, curve=curve, reduced=few, missing=missing)
+    return replace(found, **tests, asked=settings.error, curve=curve, reduced=few, missing=missing)
 
 
 def _judge(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _Stop) -> FitResult:
@@ -343,9 +349,9 @@ def can_minimax(problem: Problem, settings: FitSettings) -> bool:
     return settings.minimax and known and settings.activation in PIECEWISE
 
 
-def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> tuple[tuple[float, ...], float]:
-    """Return the errors on a random fifth of the rows of models that did not see it, and the largest of all."""
-    errors, seen = [], math.nan
+def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> dict[str, Any]:
+    """Return `tests`, `seen` and `unseen` of the result: each model is tested on a random fifth that it did not see."""
+    errors, pairs = [], [(np.empty(0), np.empty(0))]
     try:
         for split in range(settings.splits):
             order = np.random.default_rng([settings.seed, split]).permutation(len(problem.y))
@@ -357,12 +363,14 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> tuple[tuple[
                 x = (problem.x if problem.table is None else problem.table.x)[test]
                 with warnings.catch_warnings():  # a text that the training rows lack has its own rule
                     warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
-                    away = model.predict(x) - problem.y[test]
-                errors.append(root_mean_square(away))
-                seen = float(np.fmax(seen, np.abs(away).max()))
+                    predicted = model.predict(x)
+                errors.append(root_mean_square(predicted - problem.y[test]))
+                pairs.append((problem.y[test], predicted))
     except KeyboardInterrupt:  # the model is there; only tests are missing
         stop.asked = True
-    return tuple(errors), seen
+    y, predicted = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    largest = float(np.fmax.reduce(np.abs(predicted - y))) if errors else math.nan
+    return {"tests": tuple(errors), "seen": largest, "unseen": (y, predicted)}
 
 
 def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) -> SupError:

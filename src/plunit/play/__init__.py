@@ -2,7 +2,7 @@
 
 Calls of a page enter through `server.py`, or `widget.py` in a notebook, and are answered by `workshop.py`, the file to
 open first. A session trains networks (`live_training.py`) and paints frames of them (`frames.py`).
-`targets.py` has what is learned, `exports.py` what is saved, `page/` the JavaScript. The notebook's
+`targets.py` has the functions to learn, `exports.py` the files to save, `page/` the JavaScript. In a notebook,
 `plunit.play.Widget()` needs the extra `notebook`.
 """
 

@@ -1,4 +1,4 @@
-"""The best network as a file: C, ONNX, JSON, a program of PyTorch, or one that trains it again."""
+"""The best network as a file: C, ONNX, JSON, a PyTorch program, or a program that trains it again."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ print(f"mean square error {{np.mean(error**2):.4g}}")
 
 
 def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -> str:
-    """Return a program that makes `model`, an nn.Sequential in float64, of one member theta [rows, 1]."""
+    """Return a program that builds `model`, an nn.Sequential in float64, from one member theta [rows, 1]."""
     alphas, cs = network.alphas_and_cs(theta, alpha, c)
     kind = module_of(network.activation)
     modules, parameters = [], []
@@ -79,7 +79,7 @@ def torch_code(network: MLP, theta: Array, alpha: float = 0.1, c: float = 1.0) -
 
 
 class Best(NamedTuple):
-    """The network with the least loss: its number, and its parameters [rows, 1] in the units of the user."""
+    """The network with the smallest loss: its number, and its parameters [rows, 1] in the units of the user."""
 
     task: LearningTask
     settings: Settings
@@ -95,7 +95,7 @@ class Best(NamedTuple):
 
     @property
     def about(self) -> str:
-        """A comment."""
+        """A comment that describes the network."""
         widths = "-".join(map(str, self.now.network.widths))
         return (
             f"# {' '.join(self.task.title.split())[:100]}: the best of {len(self.now.loss)} networks {widths} of "
@@ -131,15 +131,15 @@ def _fit(best: Best) -> str:
     if target["kind"] == "csv":
         written = f"{{'kind': 'csv', 'text': Path({task.title!r}).read_text(encoding='utf-8')}}"
         source = [f"--target={task.target}"]
-    if target["kind"] == "drawn":  # as many points as the networks learn from
+    if target["kind"] == "drawn":  # the points that the networks learn from
         written = repr({**target, "points": np.column_stack([task.x, task.y]).tolist()})
     hidden = ",".join([str(settings.width)] * settings.depth)
     networks = [f"--activation={best.now.network.activation}", f"--starts={settings.networks}"]
     title = task.title if target["kind"] == "csv" else " ".join(task.title.split())  # a file's name has its own spaces
     words = ["plunit", "fit", *source, f"--hidden={hidden}", *networks, f"--seed={settings.seed}", "--", title]
     line = shlex.join(words)
-    command = f"# In a terminal, where the worse networks end early:\n#   {line}\n"
-    # plunit fit takes neither drawings nor curves, and a comment must stay one line
+    command = f"# In a terminal, where the worse networks are dropped early:\n#   {line}\n"
+    # plunit fit accepts neither drawings nor curves, and a comment must stay one line
     if target["kind"] == "drawn" or task.outputs > 1 or not line.isprintable():
         command = ""
     adam = settings.method == "adam"

@@ -1,7 +1,7 @@
-"""Frames: what a page draws, as an object for JSON and one block of bytes.
+"""Frames for a page to draw, as a JSON object and one block of bytes.
 
 `Painter` makes the frames of a session. Each has a `Panel` for each activation: all networks as an image, two of them
-exactly, and what they have in common; `Cloud` is the image, which counts the networks that go through each pixel.
+exactly, and statistics; `Cloud` is the image, which counts the networks that pass through each pixel.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from plunit.play.targets import LearningTask, Settings
 from plunit.programs.libraries import why_not_native
 
 BARS = 24  # of a histogram of losses
-_DOTS = 1000  # rows that are shown, at most
+_DOTS = 1000  # maximum number of rows shown
 SIZE = _WIDTH, _HEIGHT = 96, 80  # pixels of an image
 QUANTILES = {"low": 0.05, "middle": 0.5, "high": 0.95}
-_MOST = 120  # points of a loss curve; then every second one is left out
+_MOST = 120  # maximum number of points of a loss curve; then every second one is dropped
 PIECES = 2000  # a network with more pieces is drawn without them
 SAMPLE = (64, 8)  # networks whose pieces are counted, for one and for two inputs
-_WORK = 700_000  # products that one image may take; of larger ensembles some networks are renewed in each, in turn
+_WORK = 700_000  # maximum number of products for one image; larger ensembles are renewed in parts
 
 
 class Reply(NamedTuple):
@@ -57,7 +57,7 @@ class Painter:
         self.frames = 0
 
     def paint(self, snapshots: list[Snapshot], numbers: bool = True) -> Reply:
-        """Return a frame, with or without numbers; the exact lines are renewed for one activation after the other."""
+        """Return a frame, with or without numbers; each frame renews the exact lines of one activation, in turn."""
         self.frames += 1
         payload, panels = bytearray(), []
         bars = _bars([one.loss for one in snapshots]) if numbers else None
@@ -73,7 +73,7 @@ class Painter:
 
 
 def problem_of(task: LearningTask, settings: Settings, notes: list[str]) -> Reply:
-    """Return what a page shows of the task."""
+    """Return the part of a task that a page shows."""
     view, payload = view_of(task).tolist(), bytearray()
     content: dict[str, Any] = {
         "title": task.title,
@@ -104,16 +104,13 @@ def _bars(losses: list[Array]) -> Array:
 
 
 class Slow:
-    """Something that is worked out now and then: after some seconds, and at most a twentieth of the time.
-
-    It is None while the networks have none of it.
-    """
+    """A value that is computed every few seconds, in at most a twentieth of the time; None if it cannot be computed."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._due, self._value = seconds, 0.0, None
 
     def value(self, work: Callable[[], Any]) -> Any:
-        """Return the last value, or that of work() if it is due."""
+        """Return the last value, or a new one from work() if it is due."""
         start = time.monotonic()
         if start >= self._due:
             self._value = None
@@ -125,7 +122,7 @@ class Slow:
 
 
 class Panel:
-    """What a page shows of one activation; `paint` brings it up to date."""
+    """The panel of one activation; `paint` updates it."""
 
     def __init__(self, network: MLP, task: LearningTask, settings: Settings) -> None:
         self._network, self._task, self._shape = network, task, (settings.alpha, settings.c)
@@ -141,7 +138,7 @@ class Panel:
         Args:
             now: the networks.
             lines: whether the two networks are traced again.
-            numbers: whether the panel has what is read and not watched: losses, pieces, dead units, alpha and c.
+            numbers: whether the panel has the numbers: losses, pieces, dead units, alpha and c.
         """
         order = np.argsort(now.loss, kind="stable")  # NaN is last
         finite = now.loss[order][: int(np.isfinite(now.loss).sum())]
@@ -179,7 +176,7 @@ class Panel:
         return self._median
 
     def _remember(self, step: int, finite: Array) -> dict[str, list[Any]]:
-        """Return the course of the losses; every second point is left out when there are too many."""
+        """Return the losses so far; when there are too many points, every second one is dropped."""
         if self._course and self._course[-1][0] % self._every:  # only the newest may be between
             self._course.pop()
         if len(self._course) >= _MOST:
@@ -193,13 +190,13 @@ class Panel:
         return dict(zip(("steps", *QUANTILES), columns, strict=True))
 
     def _polylines(self, now: Snapshot, members: list[int]) -> list[dict[str, Any]]:
-        """Return networks as exact polylines, or as sampled ones; nothing for two inputs."""
+        """Return networks as exact or sampled polylines; nothing for two inputs."""
         if self._task.inputs == 2:
             return [{} for _ in members]
         low, high = self._task.box[0].tolist()
-        # not for smooth networks, nor for those that diverge or have pieces too short for numbers
+        # smooth networks, and those that diverge or have too short pieces, are sampled
         with contextlib.suppress(ValueError):
-            traced = [one.merged() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
+            traced = [one.merge() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
             lines = [self._points(one.knots, one.values) for one in traced]
             return [{"pieces": len(line) - 1, "line": line} for line in lines]
         x = np.linspace(low, high, _WIDTH)
@@ -218,7 +215,7 @@ class Panel:
         """Return the edges between the regions of the best network, [n, 4]."""
         x, y = self._task.box.tolist()
         found = polygons(self._exact(now, [best]).member(0), (x, y), limit=PIECES)
-        one, other = found.faces.beside.T
+        one, other = found.faces.neighbours.T
         bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
         return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)
 
@@ -231,7 +228,7 @@ class Panel:
         return {name: float(np.quantile(found.pieces, q)) for name, q in QUANTILES.items()}
 
     def _dead_share(self, now: Snapshot) -> float:
-        """Return the share of dead units of the first networks."""
+        """Return the fraction of dead units of the first networks."""
         x, units = self._task.scaled[0][:LOOKED].T, sum(self._network.widths[1:-1])
         with np.errstate(all="ignore"):
             return round(float(dead_units(self._network, now.theta[:, :64], x, *self._shape).mean()) / units, 4)
@@ -246,9 +243,9 @@ class Panel:
 
 
 class Cloud:
-    """How many members are in each pixel, for each of some inputs: with one output, the columns of the image.
+    """The number of members in each pixel. With one output, the columns of the image are inputs.
 
-    Two outputs are the plane of the image; the curve is looked at in twice as many points.
+    Two outputs span the image; the curve is evaluated at twice as many points.
     """
 
     def __init__(self, network: MLP, task: LearningTask, settings: Settings) -> None:
@@ -264,7 +261,7 @@ class Cloud:
         self._values = forward if slow else values
         parts = math.ceil(members * network.parameters * x.shape[1] / (_WORK // 4 if slow else _WORK))
         self._renewed = math.ceil(members / parts / VECTOR) * VECTOR
-        # how many members of each part of the ensemble are in each pixel, [parts, columns * rows], and of all
+        # the number of members in each pixel: of each part of the ensemble, [parts, columns * rows], and of all
         self._parts = np.zeros((math.ceil(members / self._renewed), (_WIDTH + 2) * (_HEIGHT + 2)), dtype=np.int32)
         self._all, self._next = self._parts[0].copy(), 0
         self._bytes = np.rint(255 * np.log1p(np.arange(members + 1)) / np.log1p(members)).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""An ensemble that trains while it is watched: some steps at a time, with its losses after each part."""
+"""An ensemble that trains a few steps at a time, with its losses after each part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plunit.ensemble.training_data import Rows, Validation, points
 from plunit.ensemble.training_state import Part, Steps, initial_state
 
 LOOKED = 512
-"""The loss is that of the first rows, at most so many."""
+"""Maximum number of rows, the first ones, that the loss is measured on."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class Snapshot:
 
 
 class LiveTraining:
-    """Members that minimise the mean square error by Adam for as long as one likes.
+    """Members that minimise the mean square error by Adam, without a limit.
 
     Args:
         network: the form of the members.
         theta: the start [parameters, S], in float32 for the compiled program; see `initial`.
         rows: the table.
         unit: the losses are multiplied by it.
-        options: `lr`, `alpha` and `c`, as `train` takes them.
+        options: `lr`, `alpha` and `c`, as for `train`.
 
-    The parameters after k steps are those of `train` with k steps, to the bit, however many parts there were.
+    The parameters after k steps are those of `train` with k steps, to the bit, however training is divided.
 
     >>> from plunit.ensemble import initial
     >>> x = np.linspace(-6, 6, 50)[:, None]
@@ -57,7 +57,7 @@ class LiveTraining:
     ) -> None:
         shape = {"alpha": alpha, "c": c, "lr": lr, "decay": 0.0}
         state = initial_state(network, theta, loss="square", stride=1, steps=1, every=1, **shape)
-        # here, because the program would copy all arrays for each part
+        # once, because the program would copy all arrays for each part
         self._state, self._members = fill_lanes(state) if engine() == "native" else state, state.members
         self._looked = Validation(rows.x[:LOOKED], rows.y[:LOOKED])
         self._given = points(rows, 1, network, theta)
@@ -69,7 +69,7 @@ class LiveTraining:
         ENGINES[engine()]([(copy, Steps(0, np.ones(1), self._given, self._tests, replace(self._looked, every=1)))])
         self._state.looks[:] = copy.looks
 
-    ended = False  # Adam goes on for ever
+    ended = False  # Adam never ends
 
     def _part(self, steps: int) -> Part:
         self._state.stride = self.step + steps  # one row of history and one look, whatever the number of steps
@@ -83,7 +83,7 @@ class LiveTraining:
 
 
 class LiveFinish:
-    """The same for the steps of Levenberg and Marquardt, all rows at each; those of one call of `finish_members`."""
+    """The same for the steps of Levenberg and Marquardt, with all rows; those of one call of `finish_members`."""
 
     def __init__(
         self, network: MLP, theta: Array, rows: Rows, *, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0
@@ -95,7 +95,7 @@ class LiveFinish:
 
     @property
     def ended(self) -> bool:
-        """Whether no member gains any more."""
+        """Whether no member improves any more."""
         return bool((self._now.waited >= PATIENCE).all())
 
     def advance(self, steps: int) -> None:
@@ -109,7 +109,7 @@ class LiveFinish:
 
 
 def advance_all(trainings: Sequence[LiveTraining] | Sequence[LiveFinish], steps: int) -> None:
-    """Let all trainings take some steps at once: the processors share them, and the bits are those of each alone."""
+    """Advance all trainings at once, with the same bits as one after the other."""
     first = [training for training in trainings if isinstance(training, LiveTraining)]
     if first:
         ENGINES[engine()]([training._part(steps) for training in first])

@@ -67,7 +67,7 @@ class Server(ThreadingHTTPServer):
         self._free = threading.BoundedSemaphore(CONNECTIONS)
 
     def server_bind(self) -> None:
-        """Bind without a look at the names of this machine, which can take seconds."""
+        """Bind without resolving the names of this machine, which can take seconds."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", self.server_address[1]
 
@@ -77,7 +77,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/#token={self.token}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own, or refuse it if there are too many."""
+        """Serve a connection in a new thread, or refuse it if there are too many."""
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
@@ -93,7 +93,7 @@ class Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a page that goes away in the middle of a reply is no error."""
+        """Print nothing: a page may be closed in the middle of a reply."""
 
     def server_close(self) -> None:
         """Stop training, and listening."""
@@ -102,17 +102,17 @@ class Server(ThreadingHTTPServer):
 
 
 class Refused(Exception):
-    """A request that is not answered: a status and a reason."""
+    """A refused request: a status and a reason."""
 
 
 class Arrival(io.RawIOBase):
-    """The bytes of a connection until `late`, after which reading is a TimeoutError, however slowly they come."""
+    """The bytes of a connection; after `late`, reading raises TimeoutError, however slowly they arrive."""
 
     def __init__(self, connection: Any, seconds: float) -> None:
         self.connection, self.seconds, self.late = connection, seconds, 0.0
 
     def expect(self) -> None:
-        """Begin to wait for a head or for a body."""
+        """Start the deadline of a head or a body."""
         self.late = time.monotonic() + self.seconds
 
     def readable(self) -> bool:
@@ -171,18 +171,18 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(403, "wrong Host; open the address that plunit play prints")
         ours = {f"http://{host}" for host in hosts}
         if not ours.issuperset(origin.lower() for origin in self.headers.get_all("Origin", [])):
-            raise Refused(403, "wrong Origin; another page may not ask")
+            raise Refused(403, "wrong Origin; other pages may not send requests")
 
     def _file(self) -> tuple[int, str, bytes]:
         if self.path not in self.server.files:
-            raise Refused(404, "there is no such page")
+            raise Refused(404, "page not found")
         return 200, *self.server.files[self.path]
 
     def _call(self) -> tuple[int, str, bytes]:
         if not hmac.compare_digest(self.headers.get("X-Plunit-Token", "").encode(), self.server.token.encode()):
             raise Refused(403, "wrong token; open the address that plunit play prints")
         if not self.path.startswith("/call/"):
-            raise Refused(404, "there is no such call")
+            raise Refused(404, "call not found")
         try:
             body = json.loads(self._body())
         except (ValueError, RecursionError):
@@ -226,7 +226,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serving() -> Iterator[Server]:
-    """Yield a server on a free port that serves in a thread; at the end nothing of it is left."""
+    """Yield a server on a free port that serves in a thread; at the end stop both."""
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="plunit server")
         thread.start()

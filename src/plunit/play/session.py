@@ -1,4 +1,4 @@
-"""One training for one page."""
+"""The training of one page."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from plunit.play.frames import Painter, Reply, problem_of
 from plunit.play.live_training import LOOKED, LiveFinish, LiveTraining, Snapshot, advance_all
 from plunit.play.targets import LearningTask, Settings
 
-STEP_ROWS = 128  # rows of a step, of tables with more than `LOOKED`
-_RATE = 26.0  # frames a second, at most
+STEP_ROWS = 128  # rows of a step, for tables with more than `LOOKED`
+_RATE = 26.0  # maximum number of frames a second
 SLOWLY = 0.2  # seconds from one frame with numbers to the next, so that they can be read
 _PATIENCE = 1.0  # seconds for which a request waits for a new frame
-MOST_WORK = 10**11  # operations of a second-order step, at most
+MOST_WORK = 10**11  # maximum number of operations of a second-order step
+WATCHED = 2048  # steps of Adam, the paper's number, that are slow enough to watch; then training pauses
+PACE = WATCHED / 10  # watched steps a second, at most
 MOST_STEPS = 10_000_000  # after this number training ends: an hour or more
 
 
@@ -38,29 +40,31 @@ class Session:
         self._steps, self._seconds, self._due = 1, 0.0, 0.0  # of the next round; of all; when a frame may be made
         self._numbered, self._numbers_due = False, 0.0  # whether the last frame has numbers; when the next one has
         self._single, self.paused, self.ended = 0, settings.paused, ""
+        self._since: float | None = None  # when step 0 would have been, had training never paused
         self.asked = time.monotonic()
 
     def problem(self) -> Reply:
-        """Return what a page shows of the task."""
+        """Return the part of a task that a page shows."""
         notes = [f"{reason}. Training runs in NumPy, which is slower."] if (reason := why_not_native()) else []
         if self._batch:
-            notes.append(f"Each step takes {STEP_ROWS} of the rows, and the loss is that of {LOOKED} of them.")
+            notes.append(f"Each step uses {STEP_ROWS} of the rows, and the loss is measured on {LOOKED} of them.")
         return problem_of(self._task, self._settings, notes)
 
     @property
     def waiting(self) -> bool:
-        """Whether there is nothing to train."""
+        """Whether training has ended or is paused."""
         return bool(self.ended) or (self.paused and not self._single)
 
     def round(self, seconds: float) -> None:
-        """Train all activations by so many steps as take about `seconds`; keep a copy if the last one was drawn."""
+        """Train all activations for about `seconds`; keep a copy if the last one was drawn."""
         with self._stepping:
             with self._change:
                 if self.waiting:  # a command came after this round was planned
                     return
                 single = self.paused
                 self._single -= single
-            steps, start = 1 if single else self._steps, time.perf_counter()
+            start, watched = time.perf_counter(), not single and self._is_watched()
+            steps = 1 if single else min(self._steps, self._due_steps(start)) if watched else self._steps
             advance_all(self._trainings, steps)
         spent = time.perf_counter() - start
         self._seconds += spent
@@ -72,6 +76,21 @@ class Session:
             self.end(f"Training ended after {MOST_STEPS:,} steps.")
         if single or not self._fresh:
             self._keep()
+        if watched:
+            if not self._is_watched():
+                self.paused = True
+            time.sleep(max(0.0, seconds - spent))
+
+    def _is_watched(self) -> bool:
+        """Whether training keeps to a pace that can be watched."""
+        return self._settings.method == "adam" and self._trainings[0].step < WATCHED
+
+    def _due_steps(self, now: float) -> int:
+        """Return the number of steps that bring training to where it should be now; at least 1."""
+        step = self._trainings[0].step
+        if self._since is None:
+            self._since = now - step / PACE
+        return min(WATCHED - step, max(1, math.ceil((now - self._since) * PACE) - step))
 
     def _keep(self) -> None:
         """Keep a copy of the networks; called while they do not train."""
@@ -87,8 +106,8 @@ class Session:
                     self._keep()
 
     def frame(self, after: int) -> Reply:
-        """Wait for a frame that is newer than a number, and return it; after a second without one say so."""
-        self.asked = math.inf  # a page that waits is not gone, however long a frame takes
+        """Return a frame newer than `after`; if there is none within a second, say so."""
+        self.asked = math.inf  # a page that waits is still open, however long a frame takes
         try:
             return self._next(after)
         finally:
@@ -129,14 +148,14 @@ class Session:
         match_name("command", name, ("pause", "resume", "step", "stop"))
         self.asked = time.monotonic()
         with self._change:
-            self.paused = name != "resume"
+            self.paused, self._since = name != "resume", None
             self._single += name == "step"
         if name == "stop":
             self.end("Training was stopped.")
         return {"paused": self.paused, "step": self._trainings[0].step}
 
     def end(self, reason: str) -> None:
-        """Train no more; the next frame says why."""
+        """End training; the next frame gives the reason."""
         with self._change:
             self.ended = self.ended or reason
             self._change.notify_all()
@@ -148,11 +167,11 @@ class Session:
 
 
 def _trainings(task: LearningTask, settings: Settings, batch: int) -> list[LiveTraining] | list[LiveFinish]:
-    """Return the networks of each activation before their first step; network i starts alike in all of them."""
+    """Return the networks of each activation before the first step; network i has the same start in each."""
     widths = task.widths(settings)
     shape: dict[str, Any] = {"alpha": settings.alpha, "c": settings.c}
     generators = [np.random.default_rng([settings.seed, i]) for i in range(settings.networks)]
-    # raw alpha and c are the last rows, so that the other activations take those before
+    # raw alpha and c are the last rows; the other activations use the rows before
     learned = "plu_learned" in settings.activations
     start = initial(MLP(widths, "plu_learned" if learned else "plu"), generators, **shape)
     rows = Rows(*task.scaled, batch=batch, seeds=range(settings.networks) if batch else ())

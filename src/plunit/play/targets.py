@@ -1,4 +1,4 @@
-"""What a page asks for: networks, and what they learn, which is a function given as text, a drawing, or a table."""
+"""The settings of a page: networks, and the function that they learn, given as text, a drawing, or a table."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ PAPER_FUNCTIONS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The target as `task_of` takes it, and the networks: `depth` hidden layers of `width` units.
+    """The target, as `task_of` expects it, and the networks: `depth` hidden layers of `width` units.
 
-    Network i of each activation starts with the generator of (seed, i). The method is Adam's, with lr, or Levenberg and
-    Marquardt's. `paused` waits for a command.
+    Network i of each activation starts with the generator of (seed, i). `method` is Adam's, with lr, or Levenberg and
+    Marquardt's. With `paused`, training waits for a command.
     """
 
     target: Any
@@ -55,7 +55,7 @@ class Settings:
 
 
 def settings_of(given: Any) -> Settings:
-    """Return the settings of a page, or raise UserError with what is wrong."""
+    """Return the validated settings of a page."""
     found = construct("settings", Settings, given)
     names = [match_name("activation", name, ACTIVATIONS) for name in found.activations]
     if len(set(names)) < len(names):
@@ -94,12 +94,12 @@ class LearningTask:
 
     @cached_property
     def scaled(self) -> tuple[Array, Array]:
-        """The rows as the networks see them, in float32."""
+        """The scaled rows in float32, from which the networks learn."""
         return self.scales[0](self.x).astype(np.float32), self.scales[1](self.y).astype(np.float32)
 
 
 def task_of(target: Any) -> LearningTask:
-    """Return the task that a page describes, or raise UserError.
+    """Return the task that a page describes.
 
     {"kind": "expression", "text": "sin(x)", "low": -6, "high": 6}, {"kind": "paper", "name": "sine"},
     {"kind": "drawn", "points": [[x, y], ...]} or {"kind": "csv", "text": "x,y...", "name": "file.csv"}.

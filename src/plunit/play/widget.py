@@ -25,8 +25,8 @@ PARTS = ("theme", "pens", "charts", "pad", "settings", "tour", "take", "stage", 
 def one_module(files: dict[str, tuple[str, bytes]]) -> str:
     """Return the parts as one module: without their imports, and with the last export only."""
     texts = [files[f"/{name}.js"][1].decode() for name in PARTS]
-    alone = [re.sub(r"^import .*;\n", "", text, flags=re.MULTILINE) for text in texts]
-    return "\n".join(re.sub(r"^export (?!default )", "", text, flags=re.MULTILINE) for text in alone)
+    bare = [re.sub(r"^import .*;\n", "", text, flags=re.MULTILINE) for text in texts]
+    return "\n".join(re.sub(r"^export (?!default )", "", text, flags=re.MULTILINE) for text in bare)
 
 
 _FILES = page_files()

@@ -1,4 +1,4 @@
-"""All sessions, trained in turns by one thread: several pages share the processors fairly."""
+"""All sessions, trained in turns by one thread, so that several pages share the processors fairly."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from plunit.base.fields import construct, match_name
 from plunit.base.ranges import Range
 from plunit.ensemble import ACTIVATIONS
 from plunit.play.frames import Reply
-from plunit.play.session import Session, check_work, estimate_memory
-from plunit.play.targets import MEMBERS, MOST_POINTS, TURN, Settings, settings_of, task_of
+from plunit.play.session import WATCHED, Session, check_work, estimate_memory
+from plunit.play.targets import MEMBERS, MOST_POINTS, Settings, settings_of, task_of
 
 SESSIONS = 8  # pages that train at once
 MOST_MEMORY = 2**28  # bytes of one session; all together may have four times as much
-IDLE_SECONDS = 10.0  # a session whose page has not asked for a frame for so long is ended
+IDLE_SECONDS = 10.0  # a session ends when its page has not asked for a frame for this time
 ROUND = 0.032  # seconds of a turn of all sessions together
-LEAVE = 2.0  # seconds for which the end waits for a step that is under way; a longer one ends with the process
-BODY = 10_000_000  # bytes that a page may send at once
+LEAVE = 2.0  # seconds that `close` waits for a running step; a longer one ends with the process
+BODY = 10_000_000  # maximum number of bytes of a request
 ENDED = "The server has ended. Run plunit play again and open the address that it prints."
 
 
 class UnknownSession(UserError):
-    """There is no such session, or no longer."""
+    """The session does not exist, or no longer."""
 
 
 class Workshop:
@@ -47,23 +47,23 @@ class Workshop:
         self._thread.start()
 
     def call(self, kind: str, body: Any) -> Reply:
-        """Answer a call; what the user can put right is a UserError."""
+        """Answer a call; mistakes of the user are a UserError."""
         return construct(f"the call {kind}", self._calls[match_name("call", kind, self._calls)], body)
 
     def answer(self, kind: str, body: Any) -> tuple[int, Reply]:
-        """Return the status of HTTP for a call, and the reply or {"error": one line}."""
+        """Return the HTTP status of a call, and the reply or {"error": one line}."""
         try:
             return 200, self.call(kind, body)
         except UserError as error:
             status, line = 404 if isinstance(error, UnknownSession) else 400, str(error)
         except MemoryError:
-            status, line = 503, "this machine has too little memory; use fewer networks"
-        except Exception as error:  # a fault of ours; the page must not wait for ever
+            status, line = 503, "out of memory; use fewer networks"
+        except Exception as error:  # an error of plunit; the page must not wait for ever
             status, line = 500, f"plunit failed: {type(error).__name__}: {str(error)[:200]}"
         return status, Reply({"error": " ".join(line.split())})
 
     def close(self) -> None:
-        """End all sessions and the thread; a call that is under way ends later, and finds its session ended."""
+        """End all sessions and the thread; a running call ends later, and finds its session ended."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()
@@ -72,16 +72,16 @@ class Workshop:
         self._thread.join(LEAVE)
 
     def _info(self) -> Reply:
-        default = Settings({"kind": "expression", "text": "sin(x)", "low": -round(TURN, 6), "high": round(TURN, 6)})
+        default = Settings({"kind": "paper", "name": "sine"})
         activations = [
             {"name": name, "title": one.title, "piecewise": one.exact is not None} for name, one in ACTIVATIONS.items()
         ]
         limits = {"networks": MEMBERS.high, "points": MOST_POINTS, "body": BODY, "sessions": SESSIONS}
-        return Reply({"activations": activations, "limits": limits, "defaults": vars(default)})
+        return Reply({"activations": activations, "limits": limits, "watched": WATCHED, "defaults": vars(default)})
 
     def _start(self, settings: Any, replaces: Any = "") -> Reply:
         chosen = settings_of(settings)
-        with self._starting:  # one after the other, so that each counts those before, and one table is read at a time
+        with self._starting:  # one at a time: each counts the memory of those before, and reads its table
             if self._closed:
                 raise UserError(ENDED)
             task = task_of(chosen.target)
@@ -96,7 +96,7 @@ class Workshop:
         return Reply({"session": name, "problem": problem.content}, problem.payload)
 
     def _add(self, session: Session) -> str:
-        """Return the name of a new session; one that is made while the workshop closes has ended."""
+        """Return the name of a new session, which has ended if the workshop is closing."""
         name = secrets.token_urlsafe(12)
         with self._lock:
             self._sessions[name] = session
@@ -135,7 +135,7 @@ class Workshop:
         return self._find(session).export(activation, format)
 
     def _drop(self, name: str) -> None:
-        """Forget a session; called with the lock."""
+        """Forget a session; the caller holds the lock."""
         if session := self._sessions.pop(name, None):
             session.end("Training was stopped.")
 
@@ -144,7 +144,7 @@ class Workshop:
             self._take_turns()
 
     def _take_turns(self) -> None:
-        """Give each session one turn, or wait for one; nothing here holds a session after it has been dropped."""
+        """Give each session one turn, or wait for one; no reference to a dropped session is kept."""
         with self._lock:
             late = time.monotonic() - IDLE_SECONDS
             for name in [name for name, session in self._sessions.items() if session.asked < late]:

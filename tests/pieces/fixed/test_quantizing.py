@@ -29,7 +29,8 @@ def test_all_values_are_in_their_formats(name, bits):
     for layer, total, values, terms in sums(fixed, points(fixed)):
         product = np.abs(layer.slopes).max() * np.abs(total).max().astype(float) + np.abs(layer.intercepts).max()
         assert np.abs(layer.weight).max() < 2 ** (bits - 1)
-        assert terms.max() < (2**44 if layer.wide else 2**31)
+        assert terms.max() < 2**44
+        assert np.abs(total).max() < (2**44 if layer.wide else 2**31)
         assert product < 2**62
         assert np.abs(layer.slopes).max() < 2**15
         assert np.abs(layer.bias).max() < (2**63 if layer.wide else 2**31)

@@ -200,6 +200,13 @@ def test_the_program_has_the_bits_of_the_simulation(name, bits, tmp_path):
     np.testing.assert_array_equal(found, fixed(x), strict=True)
 
 
+@pytest.mark.parametrize(("name", "bits"), [("5 inputs", 8), ("2 inputs, relu", 8), ("1 input", 16)])
+def test_layers_whose_ranges_fit_need_no_64_bits(name, bits, tmp_path):
+    fixed = quantized(name, bits)
+    save_c(fixed, tmp_path / "f.h", "f")
+    assert ("int64_t" in (tmp_path / "f.h").read_text()) == any(layer.wide for layer in fixed.layers)
+
+
 @pytest.mark.parametrize("bits", [16, 8])
 @pytest.mark.parametrize("name", ["mixed 0", "far box"])
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -102,7 +102,7 @@ def test_bad_options(tmp_path):
         save_onnx(net, tmp_path / "net", dtype="float32")
     with pytest.raises(ValueError, match="dtype must be float32 or float64, got 'float16'"):
         save_onnx(net, tmp_path / "net", dtype="float16")
-    with pytest.raises(ValueError, match="this is a curve; give the network"):
+    with pytest.raises(ValueError, match="needs a network, got a curve; give the network"):
         save_onnx(curve(network([([[1.0]], [0.0])]), 0, 1), tmp_path / "net", relu=True)
     with pytest.raises(TypeError, match="pick one with"):
         save_onnx(ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))]), tmp_path / "net")

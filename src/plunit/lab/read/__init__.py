@@ -1,5 +1,4 @@
 """The parts of experiments that read: stored arrays become rows, statistics and figures; nothing trains here.
 
-A file for each experiment, with its `EXPERIMENTS` at the end; `fit.py` has what `sine.py`, `parametric.py` and
-`surface.py` share. Start with `depth.py`, a short one.
+A file for each family of experiments, with its `EXPERIMENTS` at the end. Start with `depth.py`, a short one.
 """

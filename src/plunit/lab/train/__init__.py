@@ -1,5 +1,5 @@
 """The parts of experiments that train: a frozen spec and a function from a cell to arrays.
 
-Experiments may share a file: `reach` trains in `fit.py`. These files and all that they import are hashed into the keys
-of cells. Start with `depth.py`; `plunit.lab.read` has the other half of each experiment.
+These files and all that they import are hashed into the keys of cells. Start with `depth.py`; `plunit.lab.read` has the
+other half of each experiment.
 """

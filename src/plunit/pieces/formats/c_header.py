@@ -14,12 +14,12 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.boxes import box_array, labels, many
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.fixed.error_bounds import error_bound
-from plunit.pieces.fixed.integers import FixedNetwork
+from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
 from plunit.pieces.float_errors import check_knots, rounding_bound
 from plunit.pieces.formats import c_text
 from plunit.pieces.formats.c_text import CLayer, Tables, box_text, origin, round_to
 from plunit.pieces.networks import Network, check_network
-from plunit.pieces.rewriting import rescaled
+from plunit.pieces.rewriting import rescale
 from plunit.pieces.rounding import EPS, rounded_up
 
 POINTS = 16
@@ -27,7 +27,7 @@ POINTS = 16
 
 _ROUNDED = "(this program with its rounded tables, rounding to nearest, with or without fused multiply-add, against the"
 _FITTED = "This does not bound the distance to a formula or data that were fitted."
-"""Every bound on rounding errors is followed by this, because a reader may take it for the error of the fit."""
+"""Every bound on rounding errors is followed by this, because a reader may mistake it for the error of the fit."""
 
 _IS_NEAR = """ {{
             const {real} {name}_gap = {name}_result[{name}_j] - {name}_test_y[{name}_point][{name}_j];
@@ -50,14 +50,35 @@ static inline void {name}({real} x, {real} *y) {{
 }}
 """
 
-_FIXED = """\
-/* floor(z / 2^bits + 1/2) for |z| < 2^61: what is shifted is never negative. */
+_ROUNDED_64 = """\
+/* floor(z / 2^bits + 1/2) for |z| < 2^61; the shifted number is never negative. */
 static inline int64_t {name}_rounded(int64_t z, int bits) {{
     const int64_t large = (int64_t)1 << 62;
     return ((z + (((int64_t)1 << bits) >> 1) + large) >> bits) - (large >> bits);
 }}
 
-/* y[0..{last_output}] for integers x[0..{last_input}]; x is clipped to the box. */
+"""
+
+_SCALED_32 = """\
+/* floor((slope z + intercept) / 2^(16 + bits)) in 32 bits, modulo 2^32; low and high are two parts of the intercept. */
+static inline int16_t {name}_scaled(int32_t z, int16_t slope, uint32_t low, uint32_t high, int bits) {{
+    low += (uint32_t)(slope * (int32_t)((uint32_t)z & 65535U));
+    high += (uint32_t)(slope * (int32_t)((uint32_t)z >> 16 ^ 32768U)) + (low >> 16);
+    return (int16_t)((int32_t)(high >> bits) - (int32_t)(2147483648U >> bits));
+}}
+
+"""
+
+_SIGNED_32 = """\
+/* The number from -2^31 to 2^31 - 1 that is z modulo 2^32. */
+static inline int32_t {name}_signed(uint32_t z) {{
+    return z < 2147483648U ? (int32_t)z : -(int32_t)(4294967295U - z) - 1;
+}}
+
+"""
+
+_FIXED = """\
+{helpers}/* y[0..{last_output}] for integers x[0..{last_input}]; x is clipped to the box. */
 static inline void {name}_fixed(const int16_t *x, int32_t *y) {{
     int16_t clipped[{inputs}];
 {scratch}    for (int i = 0; i < {inputs}; i++)
@@ -116,7 +137,7 @@ def save_c(
         about: lines for that comment, such as what the function was made from.
         fitted: a proved bound on the distance between the function and a formula that it was fitted to. The header then
             states the sum: how far the program is from the formula.
-        **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescaled`, for raw inputs.
+        **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescale`, for raw inputs.
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
     if not c_text.is_name(chosen):
@@ -135,7 +156,7 @@ def save_c(
         text = fixed_header(function, chosen, fitted)
     else:
         check_network(function)
-        net = rescaled(function, **scaling) if scaling else function
+        net = rescale(function, **scaling) if scaling else function
         text = network_header(net, chosen, dtype, None if box is None else box_array(net, box), fitted)
     named = function.net if isinstance(function, FixedNetwork) else function
     given, lines = labels(1 if isinstance(named, Curve) else named.inputs, names, about)
@@ -186,7 +207,7 @@ def _network_layers(net: Network, dtype: str) -> list[CLayer]:
             parts |= {"knots": units.knots, "slopes": units.slopes, "intercepts": units.intercepts}
         tables: Tables = {part: (dtype, round_to(array, dtype)) for part, array in parts.items()}
         if units is not None and len(units.knots) > 1:
-            tables["kind"] = ("unsigned short", units.kinds)
+            tables["kind"] = c_text.kind_table(units.kinds)
         found.append(CLayer(tables, "z" if units is None else "{slope} * z + {intercept}"))
     return found
 
@@ -218,8 +239,8 @@ def _state(bound: Floats) -> str:
 
 def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = None) -> str:
     """Return the text of a header that defines `void name(real x, real *y)`; dead kinks are left out."""
-    merged = curve.merged()
-    parts = {"knots": merged.knots[:-1], "values": merged.values[:-1], "slopes": merged.slopes}
+    merged = curve.merge()
+    parts = _curve_parts(merged)
     tables = {part: round_to(array, dtype) for part, array in parts.items()}
     check_knots(parts["knots"], tables["knots"].dtype)
     pieces, outputs, domain = len(merged.slopes), merged.values.shape[1], f"[{merged.low}, {merged.high}]"
@@ -232,10 +253,14 @@ def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = Non
         f"{_ROUNDED} curve",
         "that it was written from).",
         *_against(np.array([bound]), fitted),
-        "Beyond the ends the first and the last piece go on.",
+        "Beyond the ends the first and the last piece continue.",
     ]
     program = _CURVE.format(name=name, real=dtype, pieces=pieces, outputs=outputs, last=outputs - 1)
     return c_text.header(name, about, {part: (dtype, array) for part, array in tables.items()}, program)
+
+
+def _curve_parts(merged: Curve) -> dict[str, Floats]:
+    return {"knots": merged.knots[:-1], "values": merged.values[:-1], "slopes": merged.slopes}
 
 
 def _curve_bound(curve: Curve, tables: dict[str, NDArray[Any]]) -> float:
@@ -259,6 +284,22 @@ def _curve_bound(curve: Curve, tables: dict[str, NDArray[Any]]) -> float:
     return float(np.max(found) + info.tiny)
 
 
+_SIZES = {"double": 8, "float": 4, "int64_t": 8, "int32_t": 4, "uint32_t": 4, "int16_t": 2, "int8_t": 1}
+_SIZES |= {"unsigned char": 1, "unsigned short": 2}
+
+
+def table_bytes(function: Curve | Network | FixedNetwork, dtype: str = "double") -> int:
+    """Return the bytes of the tables that a program needs; in fixed point, of that which takes integers."""
+    if isinstance(function, Curve):
+        tables = _curve_parts(function.merge())
+        return _SIZES[dtype] * sum(array.size for array in tables.values())
+    if isinstance(function, FixedNetwork):
+        layers, ends = _fixed_layers(function, "f"), 2 * _SIZES["int16_t"] * function.net.inputs
+    else:
+        layers, ends = _network_layers(function, dtype), 0
+    return ends + sum(_SIZES[kind] * array.size for kind, array in c_text.layer_tables(layers).values())
+
+
 def fixed_header(fixed: FixedNetwork, name: str, fitted: float | None = None) -> str:
     """Return the text of a header that defines `name` for real numbers and `name_fixed` for integers."""
     inputs, outputs, layers = fixed.net.inputs, fixed.net.outputs, _fixed_layers(fixed, name)
@@ -279,14 +320,18 @@ def fixed_header(fixed: FixedNetwork, name: str, fitted: float | None = None) ->
         *_against(bound, fitted),
         "The bound is proved, as is that no sum overflows. Other inputs are clipped to the box.",
     ]
+    loops = c_text.loops(name, layers, "clipped")
+    parts = {"rounded": _ROUNDED_64, "scaled": _SCALED_32, "signed": _SIGNED_32}
+    helpers = "".join(text.format(name=name) for part, text in parts.items() if f"{name}_{part}(" in loops)
     program = _FIXED.format(
         name=name,
+        helpers=helpers,
         inputs=inputs,
         outputs=outputs,
         last_input=inputs - 1,
         last_output=outputs - 1,
         scratch=c_text.scratch(layers, "int16_t"),
-        loops=c_text.loops(name, layers, "clipped"),
+        loops=loops,
         unit=float(np.ldexp(1.0, -fixed.layers[-1].fraction)),
     )
     x = np.random.default_rng(0).integers(low, high + 1, (POINTS, len(low)))
@@ -296,16 +341,38 @@ def fixed_header(fixed: FixedNetwork, name: str, fitted: float | None = None) ->
 
 
 def _fixed_layers(fixed: FixedNetwork, name: str) -> list[CLayer]:
-    found = []
+    """Return the layers; sums and activations are in 32 bits wherever the proved ranges allow it."""
+    found, (low, high) = [], fixed.ends
     for i, layer in enumerate(fixed.layers):
         total = "int64_t" if layer.wide else "int32_t"
         tables: Tables = {"weight": (f"int{fixed.bits}_t", layer.weight), "bias": (total, layer.bias)}
         value = f"(int32_t){f'{name}_rounded(z, {layer.shift})' if layer.shift else 'z'}"
         if i < len(fixed.layers) - 1:
             tables |= {"knots": (total, layer.knots), "slopes": ("int16_t", layer.slopes)}
-            tables["intercepts"] = ("int64_t", layer.intercepts)
-            value = f"(int16_t){name}_rounded(\n            {{slope}} * (int64_t)z + {{intercept}}, {layer.shift})"
+            if not layer.wide and 16 < layer.shift < 32:
+                tables["intercepts"] = ("uint32_t", _halves(layer))
+                value = f"{name}_scaled(z, {{slope}}, {{intercept}}[0], {{intercept}}[1], {layer.shift - 16})"
+            else:
+                tables["intercepts"] = ("int64_t", layer.intercepts)
+                value = f"(int16_t){name}_rounded(\n            {{slope}} * (int64_t)z + {{intercept}}, {layer.shift})"
             if len(layer.knots) > 1:
-                tables["kind"] = ("unsigned short", layer.kinds)
-        found.append(CLayer(tables, value, cast="(int32_t)"))
+                tables["kind"] = c_text.kind_table(layer.kinds)
+        # partial sums may exceed 32 bits although the sum does not
+        largest = np.abs(layer.weight) @ np.maximum(np.abs(low), np.abs(high)) + np.abs(layer.bias)
+        signed = f"{name}_signed" if not layer.wide and largest.max() >= 2**31 else ""
+        found.append(CLayer(tables, value, cast="(int32_t)", signed=signed))
+        low, high = layer.low, layer.high
     return found
+
+
+def _halves(layer: FixedLayer) -> NDArray[Any]:
+    """Return two 32-bit parts of each intercept [functions, k + 1, 2], as the function `scaled` of a header adds them.
+
+    With T = slope z + intercept + 2^(shift - 1), a value is floor(T / 2^shift). Let z = 2^16 h + l, 0 <= l < 2^16, and
+    the intercept with its half 2^16 c + d. Then |slope l + d| < 2^31, and floor(T / 2^16) = slope h + c + floor((slope
+    l + d) / 2^16), which has 32 bits because the value has 16. All are shifted by 2^31, h by 2^15, to be positive.
+    """
+    whole = layer.intercepts + (1 << (layer.shift - 1))
+    low = (whole & 0xFFFF) + 2**31
+    high = (whole >> 16) - (layer.slopes << 15) - 2**15 + 2**31
+    return np.stack([low, high & 0xFFFFFFFF], axis=-1)

@@ -41,7 +41,7 @@ _INTEGERS = r"u?int\w*_t|(U?INT\w*|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_(MIN|MAX|
 
 # NAME_ENDING is the ending of a function, a table or a macro in the header of NAME
 _ENDINGS = r"""
-    fixed|rounded|low|high|box|offset|scale|values|(knots|slopes)\d*|(weight|bias|intercepts|kind)\d+|test_(x|y|error)|
+    fixed|rounded|scaled|signed|low|high|box|offset|scale|values|(knots|slopes)\d*|(weight|bias|intercepts|kind)\d+|test_(x|y|error)|
     SELF_TEST
 """
 _NOT_NAMES = re.compile(rf"{_INTEGERS}|\w+_({_ENDINGS})|PLUNIT_\w+_H".replace("\n", "").replace(" ", ""))
@@ -127,12 +127,19 @@ class CLayer:
         tables: `weight` and `bias`, which has the type of the sum z; if an activation follows, `knots`, `slopes` and
             `intercepts` of each kind of unit and, if there are several, the `kind` of every unit.
         value: what is stored of a unit, as text: of z in the last layer, else of {slope}, z and {intercept}.
-        cast: what stands before a weight in the sum.
+        cast: the conversion of a weight before it is multiplied.
+        signed: the function that makes z of a sum modulo 2^32, where partial sums may exceed 32 bits.
     """
 
     tables: Tables
     value: str
     cast: str = ""
+    signed: str = ""
+
+
+def kind_table(kinds: NDArray[Any]) -> tuple[str, NDArray[Any]]:
+    """Return the table of the rows of the units, in the smallest type of C that holds them."""
+    return "unsigned char" if kinds.max() < 256 else "unsigned short", kinds
 
 
 def layer_tables(layers: Sequence[CLayer]) -> Tables:
@@ -151,10 +158,20 @@ def loops(name: str, layers: Sequence[CLayer], source: str) -> str:
     text = ""
     for i, layer in enumerate(layers):
         (units, inputs), real = layer.tables["weight"][1].shape, layer.tables["bias"][0]
+        product = f"{layer.cast}{name}_weight{i}[i][j] * {source}[j]"
         text += f"""\
     for (int i = 0; i < {units}; i++) {{
+"""
+        if layer.signed:
+            text += f"""\
+        uint32_t sum = (uint32_t){name}_bias{i}[i];
+        for (int j = 0; j < {inputs}; j++) sum += (uint32_t)({product});
+        const {real} z = {layer.signed}(sum);
+"""
+        else:
+            text += f"""\
         {real} z = {name}_bias{i}[i];
-        for (int j = 0; j < {inputs}; j++) z += {layer.cast}{name}_weight{i}[i][j] * {source}[j];
+        for (int j = 0; j < {inputs}; j++) z += {product};
 """
         value, source = layer.value, ("even", "odd")[i % 2]
         if "knots" in layer.tables:

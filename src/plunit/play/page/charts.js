@@ -20,7 +20,7 @@ function decadesOf(low, high, most) {
   return powers.flatMap((power) => factors.map((factor) => factor * 10 ** power)).filter((value) => value >= 10 ** low && value <= 10 ** high);
 }
 
-/** Draw axes, then, cut at their rectangle, what draw(pen, put) draws; put maps points of the view to the picture. */
+/** Draw axes, then call draw(pen, put), clipped to their rectangle; put maps points of the view to the picture. */
 function drawPlot(pen, width, height, { view, colours, room = 8 }, draw) {
   const [left, top, right, bottom] = [40, 8, width - room, height - 22];
   const [x, y] = [scaleOf(view.x, [0, right - left]), scaleOf(view.y, [bottom - top, 0])];
@@ -96,7 +96,7 @@ export function drawLosses(pen, width, height, { panels, titles, colours }) {
   }
 }
 
-/** Places for the names of lines: at their ends, but 15 pixels apart at least. */
+/** Places for the names of lines: at their ends, at least 15 pixels apart. */
 function movedApart(medians, { top, bottom }) {
   const sorted = medians.map(({ panel, points }) => ({ panel, end: points.at(-1), at: points.at(-1)[1] })).sort((a, b) => a.at - b.at);
   sorted.forEach((name, i) => (name.at = Math.max(name.at, i ? sorted[i - 1].at + 15 : top)));

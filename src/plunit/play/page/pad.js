@@ -4,7 +4,7 @@ import { penOn, drawMark } from "./pens.js";
 
 const [COLUMNS, EVERY] = [65, 8]; // each eighth column is a point that the keyboard moves
 const [LEFT, RIGHT, TOP] = [-4, 4, 2];
-const [NONE, ALL] = [[COLUMNS - 1, 0], [0, COLUMNS - 1]]; // first and last column of what is drawn
+const [NONE, ALL] = [[COLUMNS - 1, 0], [0, COLUMNS - 1]]; // first and last drawn column
 
 const abscissa = (column) => LEFT + (column / (COLUMNS - 1)) * (RIGHT - LEFT);
 const within = (value, most, least = -most) => Math.min(most, Math.max(least, value));
@@ -41,7 +41,7 @@ export class Pad {
     this.canvas.focus({ preventScroll: true });
     this.canvas.setPointerCapture(event.pointerId);
     const [column, value] = this.place(event);
-    const near = this.drawn ? within(column, this.ends[1], this.ends[0]) : column; // a stroke beside what is drawn is joined to it
+    const near = this.drawn ? within(column, this.ends[1], this.ends[0]) : column; // a stroke next to the drawing is joined to it
     this.at = near === column ? [column, value] : [near, this.values[near]];
     this.stroke(event);
   }

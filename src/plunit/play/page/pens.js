@@ -49,7 +49,7 @@ export class CanvasPen {
     this.c.drawImage(picture, x, y, width, height);
   }
 
-  /** Draw inside a rectangle: its corner becomes (0, 0), and what lies outside is cut off if asked. */
+  /** Draw inside a rectangle: its corner becomes (0, 0), and the outside is clipped if asked. */
   inside(x, y, width, height, draw, clip = true) {
     this.c.save();
     this.c.translate(x, y);
@@ -112,7 +112,7 @@ const MARK_POINTS = {
   diamond: [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]],
 };
 
-/** Draw a mark of about r pixels: no activation is told by its colour alone. */
+/** Draw a mark of about r pixels, so that activations differ not only in colour. */
 export function drawMark(pen, x, y, shape, r, style) {
   pen.area(MARK_POINTS[shape].map(([dx, dy]) => [x + r * dx, y + r * dy]), style);
 }

@@ -1,4 +1,4 @@
-// The page at work: start, ask for frames, command, take along, and say what went wrong.
+// The page: start, ask for frames, send commands, export, and show errors.
 import { finder } from "./theme.js";
 import { Form } from "./settings.js";
 import { Stage } from "./stage.js";
@@ -49,16 +49,16 @@ class Play {
 
   /** Start with the form's settings. A start while another is under way waits for it; only the last one counts. */
   start(paused = false) {
-    clearTimeout(this.form.timer); // what is in the form counts now
+    clearTimeout(this.form.timer); // the present form counts
     this.next = { ...this.form.read(), paused };
-    this.starting ??= this.startNext().finally(() => (this.starting = null));
+    return (this.starting ??= this.startNext().finally(() => (this.starting = null)));
   }
 
   async startNext() {
     while (this.next) {
       const settings = this.next;
       this.next = null;
-      this.asking?.abort(); // a session that is replaced has no more frames
+      this.asking?.abort(); // a replaced session has no more frames
       try {
         this.started(await this.call("start", { settings, replaces: this.session ?? undefined }), settings);
       } catch (error) {
@@ -85,30 +85,32 @@ class Play {
       const { signal } = (this.asking = new AbortController());
       const { commands } = this;
       const reply = await this.call("frame", { session, after }, { signal }).catch((error) => ({ error }));
-      await this.starting; // what has been replaced meanwhile does not count
+      await this.starting; // replies of a replaced session do not count
       if (this.session !== session) return;
       if (signal.aborted) continue;
       if (reply.error) return this.fail(reply.error);
       after = reply.json.frame;
-      if (commands === this.commands) this.pausedIs(reply.json.paused); // a frame made before a command knows nothing of it
+      if (commands === this.commands) this.pausedIs(reply.json.paused, reply.json.step); // a frame made before a command does not reflect it
       if (reply.json.panels?.length) this.stage.show(reply.json, reply.payload);
       if (reply.json.ended) return this.lose(reply.json.ended, !reply.json.ended.startsWith("The server has ended"));
       if (CALM.matches || document.hidden) await new Promise((done) => setTimeout(done, 1000));
     }
   }
 
-  pausedIs(paused) {
+  pausedIs(paused, step = 0) {
+    this.button("toggle").textContent = paused ? (step ? "Continue" : "Start") : "Pause";
+    this.part("watched").hidden = !paused || step !== this.info?.watched;
     if (paused === this.paused) return;
     this.paused = paused;
-    this.button("toggle").textContent = paused ? "Start" : "Pause";
     if (paused) this.stage?.redraw(); // the numbers of the last frame
   }
 
   async command(command) {
-    await this.starting; // a session that is being replaced takes no commands
+    await this.starting; // a session that is being replaced accepts no commands
     try {
       this.commands++;
-      this.pausedIs((await this.call("command", { session: this.session, command })).json.paused);
+      const { paused, step } = (await this.call("command", { session: this.session, command })).json;
+      this.pausedIs(paused, step);
     } catch (error) {
       this.fail(error);
     }
@@ -126,9 +128,9 @@ class Play {
     this.session = null;
   }
 
-  /** Say what went wrong. Without a session nothing is asked any more, so there is one message. */
+  /** Show an error. Without a session there are no more requests, so there is one message. */
   fail(error) {
-    if (error.status === undefined) throw error; // a fault of this page, not an answer
+    if (error.status === undefined) throw error; // an error of this page, not an answer
     if ([0, 403, 404].includes(error.status)) this.lose(error.message, error.status === 404);
     else this.tell(error.message, error.status === 503);
   }
@@ -152,7 +154,7 @@ class Play {
     this.allow();
   }
 
-  /** Mark the files that a smooth network does not have; a click on one says so, too. */
+  /** Disable the files that a smooth network does not have; their titles give the reason. */
   allow() {
     const { piecewise, title } = this.info.activations.find(({ name }) => name === this.part("take-activation").value);
     const why = piecewise ? "" : `${title} is smooth. Export it for PyTorch, or choose a piecewise-linear activation.`;

@@ -1,4 +1,4 @@
-// The form: what stands in it as settings, and settings put back into it.
+// The form: its values as settings, and settings as its values.
 import { countText, finder } from "./theme.js";
 import { Pad } from "./pad.js";
 
@@ -7,7 +7,7 @@ const RATES = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 const WAIT = { text: 500, number: 400, range: 120 }; // milliseconds after the last change
 
 export class Form {
-  /** changed() is called when the settings have changed and are whole; changed(trouble) when a file cannot be taken. */
+  /** changed() is called when the settings have changed and are complete; changed(trouble) when a file is refused. */
   constructor(root, info, changed) {
     Object.assign(this, { root, info, changed, part: finder(root, "part"), form: root.querySelector("form"), csv: null, timer: 0 });
     this.pad = new Pad(this.part("pad"), changed);
@@ -36,7 +36,7 @@ export class Form {
     this.timer = setTimeout(() => this.now(), WAIT[field.type] ?? 0);
   }
 
-  /** Start, unless there is no function to learn yet: an empty drawing, no table, a number half typed. */
+  /** Start, unless the function is incomplete: an empty drawing, a missing table, a number half typed. */
   now() {
     const missing = { drawn: !this.pad.drawn, csv: !this.csv }[this.form.source.value];
     if (!missing && NUMBERS.every((name) => this.form[name].value !== "")) this.changed();

@@ -34,7 +34,7 @@ export class Stage {
   /** Prepare for a problem. The old pictures stay until the first frame, unless there are other activations. */
   begin(problem, settings, payload) {
     const names = problem.image ? ["", ...settings.activations] : settings.activations; // "" is the function itself
-    Object.assign(this, { problem, settings, frame: null, fresh: false, told: 0, times: [], whole: false });
+    Object.assign(this, { problem, settings, frame: null, fresh: false, told: 0, whole: false });
     if (names.join() !== this.views.map(({ activation }) => activation).join()) this.build(names, settings.activations);
     if (problem.image) this.views[0].picture = pictureOf(payload, problem.image, this.heights);
     this.views[0].bar = pictureOf(Uint8Array.from({ length: 256 }, (_, i) => 255 - i), { width: 1, height: 256 }, this.heights);
@@ -60,7 +60,7 @@ export class Stage {
     return { figure, canvas, activation, title, note: caption.lastChild };
   }
 
-  /** Take a frame; the next repaint of the screen draws the newest one. Some frames have numbers; they stay till the next. */
+  /** Keep a frame; the next repaint of the screen draws the newest one. Numbers stay until the next frame that has them. */
   show(frame, payload) {
     if (!this.fresh) requestAnimationFrame(() => this.draw());
     this.whole ||= "losses" in frame.panels[0];
@@ -68,7 +68,7 @@ export class Stage {
     Object.assign(this, { frame, payload, fresh: true });
   }
 
-  /** Give a view its part of the frame: the picture of its bytes, and the edges of a surface. */
+  /** Give a view its image and, for a surface, the edges. */
   fill(view) {
     view.colour = this.colours.of(view.activation || "ink");
     if (!view.activation) return;
@@ -81,8 +81,6 @@ export class Stage {
 
   draw() {
     if (!this.frame) return;
-    const now = performance.now();
-    if (this.fresh) this.times = [...this.times.filter((time) => now - time < 2000), now];
     this.fresh = false;
     for (const view of this.views) {
       this.fill(view);
@@ -112,9 +110,7 @@ export class Stage {
   /** The numbers: above the panels, in the table, and now and then for screen readers. */
   number() {
     const { panels, paused, rate, seconds } = this.frame;
-    const span = this.times.at(-1) - this.times[0];
     this.write("rate", paused ? "-" : largeText(rate * this.settings.networks * panels.length));
-    this.write("fps", paused || !(span > 300) ? "-" : String(Math.round((1000 * (this.times.length - 1)) / span)));
     panels.forEach((panel, i) => this.numberPanel(panel, this.part("table").tBodies[0].rows[i]));
     if (seconds >= TOLD[this.told]) this.summarise();
     this.numbered(panels);

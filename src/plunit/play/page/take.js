@@ -1,11 +1,11 @@
-// What one takes along: files of the best network, the picture, a link, the lines that repeat the result.
+// Export: the picture and a link.
 import { CanvasPen, SvgPen } from "./pens.js";
 import { drawFit, drawLosses, drawSpread, drawSurface } from "./charts.js";
 import { countText, lossText } from "./theme.js";
 
 const LONGEST = 8000; // characters of a table or drawing that a link may carry
 
-/** Settings as they go into a link; a long table stays out, because browsers cut long addresses. */
+/** Settings for a link, without a long table, because browsers cut long addresses. */
 export function linkable(settings) {
   const { target, ...rest } = settings;
   return JSON.stringify(target).length > LONGEST ? rest : settings;
@@ -20,18 +20,11 @@ export function download(name, content, mime) {
 }
 
 /** Copy text; return whether the browser allowed it. */
-export async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const copied = async (text) => (await navigator.clipboard?.writeText(text).then(() => true, () => false)) ?? false;
 
 const SIZE = { panel: [360, 250], wide: 680, gap: 20, head: 62, chart: 280 };
 
-/** Draw all of it as one picture of 1,160 pixels width; scene is the stage. */
+/** Draw the stage as one picture of 1,160 pixels width. */
 function drawAll(pen, scene, height) {
   const { colours, frame, problem, settings } = scene;
   const { panel: [w, h], gap, head } = SIZE;

@@ -4,7 +4,7 @@ const DASHES = { tanh: [7, 4], relu: [2, 3], plu: [], plu_learned: [10, 3, 2, 3]
 const MARKS = { tanh: "square", relu: "triangle", plu: "circle", plu_learned: "diamond" };
 const STOPS = ["#2b3a78", "#2c6f96", "#3f9d8f", "#8cc283", "#e3dc93", "#fdf3cf"];
 
-/** Return a function that finds what the markup calls data-part or data-do. */
+/** Return a function that finds an element by its data-part or data-do. */
 export const finder = (root, kind) => (name) => root.querySelector(`[data-${kind}="${name}"]`);
 
 /** The colours that style.css has for the root now, light or dark. */
@@ -14,7 +14,7 @@ export function coloursOf(root) {
   return { of, ...Object.fromEntries(["ink", "muted", "rule", "card", "accent"].map((name) => [name, of(name)])) };
 }
 
-/** What tells an activation apart beside its colour: the dash of its line, the mark on it, and its width. */
+/** How activations differ besides their colour: the dash, the mark and the width of the line. */
 export function lookOf(activation) {
   return { dash: DASHES[activation] ?? [5, 2, 1, 2], mark: MARKS[activation] ?? "square", width: activation === "plu" ? 2.5 : 1.75 };
 }
@@ -56,7 +56,7 @@ export function cloudColours(colour) {
   return Array.from({ length: 256 }, (_, i) => [...channelsOf(colour), i && Math.round(255 * (0.05 + 0.75 * (i / 255) ** 1.2))]);
 }
 
-/** 256 colours for the values of a surface, dark for low ones. Lightness alone is enough to read them. */
+/** 256 colours for the values of a surface, dark for low ones. Lightness is enough to read them. */
 export function heightColours() {
   const stops = STOPS.map(channelsOf);
   return Array.from({ length: 256 }, (_, i) => {

@@ -1,4 +1,4 @@
-// The tour: five steps, written in index.html, each with networks that learn while one reads.
+// The tour: five steps, written in index.html, each with networks that learn while you read.
 import { finder, lossText } from "./theme.js";
 
 const SINE = { target: { kind: "paper", name: "sine" }, alpha: 0.1, c: 1, depth: 2, width: 3, lr: 0.01, networks: 1000, seed: 0 };
@@ -31,15 +31,20 @@ export class Tour {
     }
     this.button("tour-back").disabled = at === 0;
     this.button("tour-next").textContent = at + 1 === this.steps.length ? "Done" : "Next";
-    this.light(step.dataset.spot);
-    this.begin(settings);
-    this.part("tour-text").querySelector("h2").focus();
+    this.light("");
+    this.part("tour-text").querySelector("h2").focus({ preventScroll: true });
+    this.begin(settings)?.then(() => this.at === at && this.light(step.dataset.spot));
   }
 
-  /** Frame the part of the page that a step speaks of. */
+  /** Outline the part of the page that a step describes; on a narrow page, where the text stays on top, scroll to it. */
   light(spot) {
     for (const old of this.root.querySelectorAll(".spot")) old.classList.remove("spot");
-    if (spot) this.root.querySelector(spot).classList.add("spot");
+    if (!spot) return;
+    const part = this.root.querySelector(spot);
+    part.classList.add("spot");
+    if (getComputedStyle(this.part("tour")).position !== "sticky") return;
+    part.closest("details")?.setAttribute("open", "");
+    part.scrollIntoView();
   }
 
   end() {
@@ -49,10 +54,10 @@ export class Tour {
     this.button("tour").focus();
   }
 
-  /** Put the numbers of now below the text. */
+  /** Show the current numbers below the text. */
   show(panels, titles) {
     const step = this.steps[this.at]?.dataset;
-    if (!step || !panels.every((panel) => step.activations.split(" ").includes(panel.activation))) return; // of the step before
+    if (!step || !panels.every((panel) => step.activations.split(" ").includes(panel.activation))) return; // of the previous step
     const [words, number] = LIVE[step.live];
     this.part("tour-live").textContent = `${words}: ${panels.map((panel) => `${titles[panel.activation]} ${number(panel)}`).join(", ")}.`;
   }

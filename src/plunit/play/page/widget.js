@@ -1,4 +1,4 @@
-// The notebook: the same page, with messages of anywidget in place of HTTP.
+// The notebook: the same page, with anywidget's messages instead of HTTP.
 import { mount } from "./play.js";
 
 function render({ model, el }) {
