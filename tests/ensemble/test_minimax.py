@@ -5,7 +5,7 @@ from scipy.optimize import linprog
 from plunit.ensemble import MLP, finish_members, forward, initial, train
 from plunit.ensemble import minimax as module
 from plunit.ensemble.linear_programs import chebyshev_step
-from plunit.ensemble.minimax import Formula, lower_largest_errors
+from plunit.ensemble.minimax import Target, lower_largest_errors
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -56,7 +56,7 @@ def test_the_best_polygon_for_a_parabola():
     """K equal pieces on [0, 1] are at best 1 / (8 k^2) away from x^2: 4 units of relu make them."""
     x = np.linspace(0, 1, 50)[:, None]
     network = MLP((1, 4, 1), "relu")
-    formula = Formula(lambda x: x**2, np.array([[0.0, 1.0]]))
+    formula = Target(lambda x: x**2, np.array([[0.0, 1.0]]))
     theta = np.array([1.0, 1, 1, 1, 0.5, -0.2, -0.4, -0.8, 0.1, 0.4, 0.4, 0.4, 0])[:, None]  # kinks -0.5, 0.2, 0.4, 0.8
     found = lower_largest_errors(network, theta, x, x**2, operations=1e9, formula=formula)
     fine = np.linspace(0, 1, 100_001)[:, None]
@@ -67,7 +67,7 @@ def test_the_best_polygon_for_a_parabola():
 
 def test_points_follow_the_errors_between_the_rows():
     x = np.linspace(-3, 3, 12)[:, None]
-    network, formula = MLP((1, 6, 1)), Formula(np.sin, np.array([[-3.0, 3.0]]))
+    network, formula = MLP((1, 6, 1)), Target(np.sin, np.array([[-3.0, 3.0]]))
     theta = starts(network, 8, x, np.sin(x))
     fine = np.linspace(-3, 3, 10_001)[:, None]
     blind, found = (
@@ -91,7 +91,7 @@ def test_a_search_that_finds_a_larger_error_is_believed():
         asked.append(theta)
         return np.array([[0.123456]])
 
-    formula = Formula(spike, np.array([[-1.0, 1.0]]), worst)
+    formula = Target(spike, np.array([[-1.0, 1.0]]), worst)
     network = MLP((1, 2, 1))
     found = lower_largest_errors(network, starts(network, 2, x, spike(x)), x, spike(x), operations=1e6, formula=formula)
     assert len(asked) >= 2
@@ -102,7 +102,7 @@ def test_the_same_start_gives_the_same_bits():
     x = np.random.default_rng(1).uniform(-1, 1, (100, 2))
     y = x[:, :1] * x[:, 1:]
     network = MLP((2, 4, 1))
-    theta, formula = starts(network, 3, x, y), Formula(lambda x: x[:, :1] * x[:, 1:], np.array([[-1.0, 1.0]] * 2))
+    theta, formula = starts(network, 3, x, y), Target(lambda x: x[:, :1] * x[:, 1:], np.array([[-1.0, 1.0]] * 2))
     first, second = (lower_largest_errors(network, theta, x, y, operations=1e7, formula=formula) for _ in range(2))
     np.testing.assert_array_equal(first.theta, second.theta)
 

@@ -18,13 +18,13 @@ from plunit.ensemble.arrays import Array
 ITERATIONS = 30
 """Maximum number of steps; about 12 are usual."""
 
-GAP = 0.03
+_GAP = 0.03
 """The steps end when the optimum is known to this fraction of the fall from the start."""
 
 _BACK = 0.97  # of the way to the nearest bound
 _LIFT = 1e-14  # of the mean of the diagonal, so that a column of zeros is no division by 0
 
-Parts = tuple[Array, Array, Array, Array]
+Quadruple = tuple[Array, Array, Array, Array]
 
 
 def chebyshev_step(errors: Array, slopes: Array, reach: Array) -> tuple[Array, float]:
@@ -54,14 +54,14 @@ class _Program:
         (count, n), self.errors, self.slopes = slopes.shape, errors, slopes
         self.d, self.t = np.zeros(count), 1.1
         half, side = np.full(n, 0.5 / n), np.full(count, 0.05 / count)
-        self.z: Parts = (half, half, side, side)
+        self.z: Quadruple = (half, half, side, side)
         self.now = errors
 
     def advance(self) -> bool:
         """Take a step; return False at the optimum, or where rounding ends the way."""
         s = self._slacks()
         gap = sum(float(a @ b) for a, b in zip(s, self.z, strict=True))
-        if gap < GAP * max(1.0 - (self.t - gap), 1e-3):
+        if gap < _GAP * max(1.0 - (self.t - gap), 1e-3):
             return False
         mu = gap / (2 * len(self.now) + 2 * len(self.d))
         normal = _Normal(self.slopes, s, self.z)
@@ -83,21 +83,21 @@ class _Program:
         self.now = self.errors + self.d @ self.slopes
         return True
 
-    def _slacks(self) -> Parts:
+    def _slacks(self) -> Quadruple:
         return self.t - self.now, self.t + self.now, 1.0 - self.d, 1.0 + self.d
 
 
-class _Step:
+class _Change:
     """Changes of d, t, slacks and multipliers."""
 
-    def __init__(self, d: Array, t: float, s: Parts, z: Parts) -> None:
+    def __init__(self, d: Array, t: float, s: Quadruple, z: Quadruple) -> None:
         self.d, self.t, self.s, self.z = d, t, s, z
 
 
 class _Normal:
     """The normal equations at slacks s and multipliers z."""
 
-    def __init__(self, slopes: Array, s: Parts, z: Parts) -> None:
+    def __init__(self, slopes: Array, s: Quadruple, z: Quadruple) -> None:
         self.slopes, self.s, self.z = slopes, s, z
         w = [b / a for a, b in zip(s, z, strict=True)]
         gram = (slopes * (w[0] + w[1])) @ slopes.T
@@ -114,7 +114,7 @@ class _Normal:
         if self.sound:
             self.bordered = self.inverse @ self.border
 
-    def step(self, products: list[Array]) -> _Step:
+    def step(self, products: list[Array]) -> _Change:
         """Return the step after which s z has changed by these products, to first order."""
         y = [a / b for a, b in zip(products, self.s, strict=True)]
         right = -(self.slopes @ (y[0] - y[1]) + y[2] - y[3])
@@ -126,10 +126,10 @@ class _Normal:
         moved = d @ self.slopes
         s = (t - moved, t + moved, -d, d)
         z = tuple((p - b * x) / a for p, b, x, a in zip(products, self.z, s, self.s, strict=True))
-        return _Step(d, t, s, z)  # type: ignore[arg-type]
+        return _Change(d, t, s, z)  # type: ignore[arg-type]
 
 
-def _length(values: Parts, changes: Parts) -> float:
+def _length(values: Quadruple, changes: Quadruple) -> float:
     """Return the largest step, at most 1, after which all values are still at least 0."""
     most = 1.0
     for value, change in zip(values, changes, strict=True):

@@ -28,19 +28,19 @@ from plunit.ensemble.mlp import MLP
 from plunit.ensemble.outputs import output_blocks
 from plunit.ensemble.training_state import initial_state
 
-MEMBERS = 8
+BEGINNERS = 8
 """Number of members that begin."""
 
 POWERS = ((2, 8, 40), (4, 6, 20), (8, 4, 20))
 """Powers of the errors, the number of members whose errors they lower, and the steps of each."""
 
-PROGRAMS = ((4, 12), (1, 30))
+_PROGRAMS = ((4, 12), (1, 30))
 """Number of members that go on, and the most linear programs of each."""
 
 ACTIVE, PER_PARAMETER = 0.75, 6
 """A program has the errors above this fraction of the largest, and at most this number of them for each parameter."""
 
-REACH, LEAST_REACH = 0.01, 3e-5
+_REACH, LEAST_REACH = 0.01, 3e-5
 """The trust region at first, and where a member ends: how much a parameter may change the outputs, as a fraction of the
 largest error."""
 
@@ -48,7 +48,7 @@ GOOD, POOR = (0.6, 1.7), (0.25, 0.4)
 """The trust region grows by 1.7 where a step brings more than 0.6 of what its program predicts, and shrinks by 0.4
 where it brings less than 0.25."""
 
-NEAR, ROUNDS = 1.02, 4
+NEAR, _ROUNDS = 1.02, 4
 """Programs follow while a search between the points finds an error that is larger by this factor, at most 4 times."""
 
 PEAKS, CELLS, FRESH = 200, 1600, 2048
@@ -61,7 +61,7 @@ _PROGRAM = 5.0  # steps of Levenberg and Marquardt on the same rows that take as
 
 
 @dataclass(frozen=True)
-class Formula:
+class Target:
     """The function that networks are fitted to, where it is known everywhere.
 
     Attributes:
@@ -92,7 +92,7 @@ def lower_largest_errors(
     *,
     operations: float,
     best: int = 1,
-    formula: Formula | None = None,
+    formula: Target | None = None,
     alpha: float = 0.1,
     c: float = 1.0,
     engine: str | None = None,
@@ -103,7 +103,7 @@ def lower_largest_errors(
 
     Args:
         network: the form of the members.
-        theta: where they start [parameters, S], the most promising first; `MEMBERS` begin, or `best` if that is more.
+        theta: where they start [parameters, S], the most promising first; `BEGINNERS` begin, or `best` if that is more.
         x: points [n, in].
         y: targets [n, out].
         operations: about how many multiplications it may take, apart from a few steps that are always taken.
@@ -119,7 +119,7 @@ def lower_largest_errors(
     The same start gives the same bits on the same processor, except that NumPy's products may depend on how many
     threads BLAS has.
     """
-    theta = np.asarray(theta, np.float64)[:, : max(MEMBERS, best)]
+    theta = np.asarray(theta, np.float64)[:, : max(BEGINNERS, best)]
     points = _Points(network, alpha, c, x, y, formula)
     run = _Run(points, engine, best, progress)
     run.known = {
@@ -155,7 +155,7 @@ class _Points:
     c: float
     x: Array
     y: Array
-    formula: Formula | None
+    formula: Target | None
 
     def errors(self, theta: Array) -> Array:
         """Return the largest |error| over the outputs of one member at each point [n]; infinite instead of NaN."""
@@ -242,7 +242,7 @@ class _Run:
 
     def _agree(self, worst: Callable[[Array], Array]) -> None:
         """Go on with the best members until a search between the points finds no error that is larger by `NEAR`."""
-        for _ in range(ROUNDS):
+        for _ in range(_ROUNDS):
             before = {number: self.known[number] for number in self.order()[: self.best]}
             for one in before.values():
                 self.points = self.points.joined(worst(one.theta))
@@ -252,7 +252,7 @@ class _Run:
             if not wrong:
                 return
             for number in wrong:
-                for _ in self._take_programs(number, PROGRAMS[0][1]):
+                for _ in self._take_programs(number, _PROGRAMS[0][1]):
                     if self._report(self.done):
                         return
 
@@ -261,7 +261,7 @@ class _Run:
         parameters, rows = self.points.network.parameters, len(self.points.x)
         program = _PROGRAM * min(1.0, PER_PARAMETER * parameters / rows)
         stages = [(power, members, steps, 1.0) for power, members, steps in POWERS]
-        stages += [(0, members, steps, program) for members, steps in PROGRAMS]
+        stages += [(0, members, steps, program) for members, steps in _PROGRAMS]
         stages = [(power, min(len(self.known), max(n, self.best)), steps, cost) for power, n, steps, cost in stages]
         wanted = sum(members * steps * cost for _, members, steps, cost in stages)
         share = min(1.0, affordable_steps(self.points.network, rows, 1, operations) / wanted)
@@ -313,7 +313,7 @@ class _Run:
 
     def _take_programs(self, number: int, count: int) -> Iterator[float]:
         """Lower the largest error of a member by linear programs; yield the part that is done after each."""
-        points, theta, reach = self.points, self.known[number].theta, REACH
+        points, theta, reach = self.points, self.known[number].theta, _REACH
         points = points.joined(points.peaks(theta))
         errors = points.errors(theta)
         for k in range(count):

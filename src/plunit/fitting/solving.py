@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from plunit.base.errors import UserError
 from plunit.ensemble.arrays import Array, Scale
-from plunit.ensemble.minimax import Formula
+from plunit.ensemble.minimax import Target
 from plunit.ensemble.mlp import MLP, PIECEWISE, exact, in_units
 from plunit.expressions import MOST_VARIABLES, SupError
 from plunit.expressions.distance import begin_search
@@ -42,7 +42,7 @@ SLIGHT = 1e-9
 PROOF = 30.0
 """Seconds that the bound of a network's error against a function may take."""
 
-STEPS, QUICK = 6000, 4
+ADAM_STEPS, QUICK = 6000, 4
 """Adam's steps for a function. Quick fits of shapes have half of them, and a fourth of the starts."""
 
 _ROUNDS = 40  # of cutting boxes, until the place of the largest error is known well enough
@@ -188,7 +188,7 @@ class Watched(PLURegressor):
     watch: _Stop
     problem: Problem | None = None
 
-    def _formula(self, network: MLP, scales: Sequence[Scale]) -> Formula | None:
+    def _formula(self, network: MLP, scales: Sequence[Scale]) -> Target | None:
         """Return the function of the problem, of scaled inputs and outputs."""
         if self.problem is None or self.problem.expression is None:
             return None
@@ -208,7 +208,7 @@ class Watched(PLURegressor):
                 return np.empty((0, len(sides)))
             return x(search.x[None])
 
-        return Formula(values, x(sides.T).T, worst)
+        return Target(values, x(sides.T).T, worst)
 
     def _exact(self, theta: Array, network: MLP) -> Network:
         return exact(network, theta, self.alpha, self.c).member(0)
@@ -268,7 +268,7 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
         starts = settings.starts * min(1.0, (16 / max(hidden)) ** 2)  # larger networks take longer
         starts = max(1, round(starts if thorough else starts / QUICK))
         what = f"{' x '.join(map(str, hidden))} units, {starts} starts"
-        steps = STEPS if thorough else STEPS // 2
+        steps = ADAM_STEPS if thorough else ADAM_STEPS // 2
         one = replace(settings, hidden=hidden, starts=starts)
         model = _train(problem, one, np.arange(len(problem.y)), stop, what, steps)
         result = _judge(problem, one, model, stop)
@@ -320,7 +320,7 @@ def _train(
     rows: Array,
     stop: _Stop,
     what: str,
-    steps: int = STEPS,
+    steps: int = ADAM_STEPS,
 ) -> Any:
     """Return an estimator fitted to some rows: for text and missing values, a Pipeline that encodes them first."""
     model: Any = Watched(

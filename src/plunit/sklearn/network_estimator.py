@@ -18,7 +18,7 @@ from plunit.ensemble import ACTIVATIONS, MLP, Rows
 from plunit.ensemble.arrays import Array, Scale
 from plunit.ensemble.halving import Candidate, estimate_work, finish_operations, places, search_networks
 from plunit.ensemble.levenberg_marquardt import square_losses
-from plunit.ensemble.minimax import MEMBERS, Formula, lower_largest_errors
+from plunit.ensemble.minimax import BEGINNERS, Target, lower_largest_errors
 from plunit.ensemble.mlp import in_units
 from plunit.sklearn.base import (
     FRACTION,
@@ -151,7 +151,7 @@ class PLUEstimator(AtomicFit, FittedModel):
             lr=self.learning_rate_init,
             decay=decays,
         )
-        chosen = _best_shape(found, max(best, MEMBERS) if minimax else best)
+        chosen = _best_shape(found, max(best, BEGINNERS) if minimax else best)
         if minimax and not (parts.asked or pressed):
             adam = estimate_work([network.parameters for network in networks for _ in range(starts)], steps, keep)
             with threadpool_limits(1):  # the bits of BLAS may depend on the number of its threads
@@ -196,7 +196,7 @@ class PLUEstimator(AtomicFit, FittedModel):
             for number, theta, loss in zip(lowered.number.tolist(), lowered.theta.T, losses, strict=True)
         ]
 
-    def _formula(self, network: MLP, scales: Sequence[Scale]) -> Formula | None:
+    def _formula(self, network: MLP, scales: Sequence[Scale]) -> Target | None:
         """Return the function behind the targets, of scaled inputs and outputs, where it is known."""
         return None
 
