@@ -121,7 +121,7 @@ def lower_largest_errors(
     """
     theta = np.asarray(theta, np.float64)[:, : max(BEGINNERS, best)]
     points = _Points(network, alpha, c, x, y, formula)
-    run = _Run(points, engine, best, progress)
+    run = _Lowering(points, engine, best, progress)
     run.known = {
         number: _Member(theta[:, [number]], float(points.errors(theta[:, [number]]).max()))
         for number in range(theta.shape[1])
@@ -208,7 +208,7 @@ class _Points:
 
 
 @dataclass
-class _Run:
+class _Lowering:
     """The members on their way, by their numbers."""
 
     points: _Points
