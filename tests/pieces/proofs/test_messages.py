@@ -14,8 +14,8 @@ from plunit.pieces import (
     network,
     polygons,
 )
-from plunit.pieces.proofs.holding import holds
 from plunit.pieces.proofs.properties import Property
+from plunit.pieces.proofs.questions import holds
 
 NET, BOX = dense_network(0, 3, 4, 2), [(-1, 1)] * 3
 LINE = curve(dense_network(0, 1, 4, 1), -1, 1)

@@ -23,7 +23,7 @@ from plunit.pieces import (
 )
 from plunit.pieces.activation import Activation, Functions
 from plunit.pieces.proofs import branching
-from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.properties import Domain
 
 ACTIVATIONS = [
     activation.plu(),

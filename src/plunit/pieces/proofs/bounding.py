@@ -24,9 +24,8 @@ from plunit.base.machine import processors
 from plunit.pieces.activation import Functions, at_pieces
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.networks import Layer, Network, exact_outputs
-from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
-from plunit.pieces.proofs.properties import Condition
+from plunit.pieces.proofs.properties import Condition, Domain
 from plunit.pieces.rewriting import without_clip
 from plunit.pieces.rounding import FLOOR, outward, roundings
 from plunit.programs.interface import ProofNodes, ProofTask, call_program, run_on_threads

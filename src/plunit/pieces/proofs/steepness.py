@@ -20,8 +20,8 @@ from plunit.pieces.exact.limits import Report
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 from plunit.pieces.proofs.branching import POINTS, SECONDS, Effort, search
-from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.linear import NEVER
+from plunit.pieces.proofs.properties import Box, Constraints, Domain
 from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, check_index, largest_of, shares
 from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
