@@ -19,7 +19,7 @@ from plunit.pieces.boxes import box_array, check_size, sizes
 from plunit.pieces.networks import Network
 from plunit.pieces.programs import Program
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query
-from plunit.pieces.proofs.branching import Candidate, Lattice
+from plunit.pieces.proofs.branching import BestPoint, Lattice
 from plunit.pieces.proofs.linear import NEVER
 from plunit.pieces.proofs.properties import Case, Condition, Constraints, Domain, constraint_rows
 from plunit.pieces.rounding import EPS, FLOOR, UNIT, fractions
@@ -278,12 +278,12 @@ class ProgramGoal(_Stepped, LargestGoal):
         output = int(np.abs(self.goal).argmax())
         return np.fmin(found, high[:, output] if self.goal[output] > 0 else -low[:, output])
 
-    def try_all(self, boxes: Floats, case: Ints) -> Candidate:
+    def try_all(self, boxes: Floats, case: Ints) -> BestPoint:
         """Run the program on all places of the boxes, and return the best."""
         places = np.concatenate([self.inputs.places(box) for box in boxes])
         values = np.where(self.inputs.are_in(places, 0), self.inputs.program.run(places) @ self.goal, NEVER)
         best = int(values.argmax())
-        return Candidate(places[best], 0, float(values[best]), 0.0, found=False)
+        return BestPoint(places[best], 0, float(values[best]), 0.0, found=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,10 +312,10 @@ class ProgramMargin(_Stepped, Margin):
         able = ~np.logical_or.reduceat(lacks, self.query.first[:-1], axis=1).all(axis=1)
         return np.where(able, super().bounds(nodes, answer, least), NEVER)
 
-    def try_all(self, boxes: Floats, case: Ints) -> Candidate:
+    def try_all(self, boxes: Floats, case: Ints) -> BestPoint:
         """Run the program on all places of the boxes, and return the first witness."""
         for box, number in zip(boxes, case.tolist(), strict=True):
             place = self.inputs.first_witness(self.inputs.places(box), number)
             if place is not None:
-                return Candidate(place, number, np.inf, 0.0, found=True)
-        return Candidate(boxes[0, :, 0], int(case[0]), NEVER, 0.0, found=False)
+                return BestPoint(place, number, np.inf, 0.0, found=True)
+        return BestPoint(boxes[0, :, 0], int(case[0]), NEVER, 0.0, found=False)

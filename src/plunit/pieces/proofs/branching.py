@@ -75,7 +75,7 @@ class Lattice(Protocol):
     def widest(self, boxes: Floats) -> Ints:
         """Return the input of each box that has the most numbers."""
 
-    def try_all(self, boxes: Floats, case: Ints) -> Candidate:
+    def try_all(self, boxes: Floats, case: Ints) -> BestPoint:
         """Run the program on all inputs in the boxes, and return the best."""
 
 
@@ -195,7 +195,7 @@ def search(
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class BestPoint:
     """The best point so far, the largest |value| seen, and whether the point is what is looked for."""
 
     x: Floats
@@ -204,12 +204,12 @@ class Candidate:
     scale: float
     found: bool
 
-    def after(self, new: Candidate) -> Candidate:
+    def after(self, new: BestPoint) -> BestPoint:
         """Return the better of the two, with the larger scale."""
         return replace(new if new.found or new.value > self.value else self, scale=max(self.scale, new.scale))
 
 
-def _best(x: Floats, case: Ints, values: Floats, accept: Accept | None, least: float, end: float) -> Candidate:
+def _best(x: Floats, case: Ints, values: Floats, accept: Accept | None, least: float, end: float) -> BestPoint:
     """Return the best of points x [n, in]; with `accept` what it makes of the first of the best few that it accepts."""
     order = np.argsort(-values, kind="stable")
     scale = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max())
@@ -217,10 +217,10 @@ def _best(x: Floats, case: Ints, values: Floats, accept: Accept | None, least: f
         for i in order[:CHECKED]:
             near = accept(x[i], int(case[i])) if values[i] >= least - 1e-9 * scale else None
             if near is not None:
-                return Candidate(near, int(case[i]), float(values[i]), scale, found=True)
+                return BestPoint(near, int(case[i]), float(values[i]), scale, found=True)
             if time.monotonic() > end:
                 break
-    return Candidate(x[order[0]], int(case[order[0]]), float(values[order[0]]), scale, found=False)
+    return BestPoint(x[order[0]], int(case[order[0]]), float(values[order[0]]), scale, found=False)
 
 
 def _first_points(aim: Aim, boxes: Floats, end: float) -> tuple[Floats, Ints, Floats]:
