@@ -39,7 +39,10 @@ BINS = 64
 """The number of bins into which the range of a unit is divided."""
 
 ENOUGH = 0.95
-"""Another round is made if the last one left at most this part of the bound."""
+"""Another round is made if the last one left at most this fraction of the bound."""
+
+COLUMNS = 256
+"""The maximum number of columns of a zonotope whose longest vector is bounded by their products."""
 
 
 @dataclass(eq=False)
@@ -89,7 +92,7 @@ def _step(query: Query, nodes: Nodes, found: Answer, n: int, end: float, *, pinn
         node.terms.append(_terms(node, len(query.net.hidden)))
         nodes.box[n] = np.stack([node.region.low, node.region.high], axis=1)
         nodes.ranges[n] = np.stack([node.low, node.high], axis=1)
-        scores = _bound_gradient(node, found, n) if query.gradient else _bound_goals(node, nodes, found, n)
+        scores = _bound_gradient(node, nodes, found, n) if query.gradient else _bound_goals(node, nodes, found, n)
     if node.region.empty:
         nodes.bounds[n] = NEVER
     else:
@@ -231,7 +234,7 @@ def _touch(node: _Node, x: Floats) -> _Node:
     return replace(node, lines=lines)
 
 
-def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
+def _bound_gradient(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
     """Write the range of the gradient of the first goal and return how much each unit matters for it.
 
     Backwards, a unit on several pieces has slope s = middle + radius e with |e| <= 1, and s v = middle v + radius |v|
@@ -260,9 +263,25 @@ def _bound_gradient(node: _Node, found: Answer, n: int) -> Floats:
     error = roundings(4 * sum(net.widths) + 64 + 4 * len(node.low)) * (2.0 + len(columns))
     spread = error * terms + (np.abs(columns) * (1 + 1e-12)).sum(axis=0) + 4 * UNIT * np.abs(centre)
     found.gradient[n] = np.stack([centre - spread, centre + spread], axis=1)
+    if not node.region.empty:
+        nodes.bounds[n] = _longest(centre, columns, error * terms)
     scores = np.zeros(len(node.low))
     scores[owners] = np.abs(columns).sum(axis=1)
     return scores
+
+
+def _longest(centre: Floats, columns: Floats, off: Floats) -> float:
+    """Return a bound on the 2-norm of centre + e @ columns for all |e_i| <= 1, if its parts are off by so much.
+
+    The square is at most |centre|^2 + 2 sum |centre column_i| + sum |column_i column_k|: products cancel where their
+    sizes do not.
+    """
+    if len(columns) > COLUMNS:
+        return np.inf
+    size = np.abs(centre) + np.abs(columns).sum(axis=0)
+    square = centre @ centre + 2 * np.abs(columns @ centre).sum() + np.abs(columns @ columns.T).sum()
+    more = roundings(4 * (len(columns) + len(centre)) + 64) * (size @ size)
+    return float((np.sqrt(square + more + FLOOR) + (off + 4 * UNIT * size).sum()) * (1 + 16 * UNIT))
 
 
 def _slopes(node: _Node, start: int, count: int) -> tuple[Floats, Floats]:

@@ -19,6 +19,7 @@ from plunit.pieces.merging import merge
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.programs import Program
 from plunit.pieces.proofs.aims import Inputs, LargestGoal, Margin, ProgramGoal, ProgramMargin
+from plunit.pieces.proofs.bounding import Model
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.properties import Box, Case, Constraints, Domain, Impossible, Property
 from plunit.pieces.rewriting import difference
@@ -109,8 +110,8 @@ def maximum(
     >>> found.value, round(found.bound, 6), found.proved
     (3.0, 3.0, True)
     """
-    domain, goal = _domain(net, box, constraints), _one_output(net, output)
-    return _largest(net, domain, goal, Effort.of(time_limit, progress))
+    asked, goal = _question(net, box, constraints), _one_output(net, output)
+    return _largest(net, asked, goal, Effort.of(time_limit, progress))
 
 
 def minimum(
@@ -123,8 +124,8 @@ def minimum(
     progress: Report | None = None,
 ) -> Optimum:
     """Min f(x) over x in the box: where it is, and a bound that no value is below; arguments as `maximum`."""
-    domain, goal = _domain(net, box, constraints), _one_output(net, output)
-    found = _largest(net, domain, -goal, Effort.of(time_limit, progress))
+    asked, goal = _question(net, box, constraints), _one_output(net, output)
+    found = _largest(net, asked, -goal, Effort.of(time_limit, progress))
     return replace(found, value=-found.value, bound=-found.bound)
 
 
@@ -137,8 +138,8 @@ def bounds(
     progress: Report | None = None,
 ) -> Bounds:
     """Low <= f(x) <= high for every output, each as narrow as can be; `time_limit` is for all of them together."""
-    domain, effort = _domain(net, box, constraints), Effort.of(time_limit, progress)
-    tops = [_largest(net, domain, goal, share) for goal, share in shares(_signed_outputs(net), effort)]
+    asked, effort = _question(net, box, constraints), Effort.of(time_limit, progress)
+    tops = [_largest(net, asked, goal, share) for goal, share in shares(_signed_outputs(net), effort)]
     low, high = np.split(np.array([top.bound for top in tops]), 2)
     return Bounds(-low, high, all(top.proved for top in tops))
 
@@ -182,22 +183,27 @@ def distance(
             f"{' without a box' if box is None else ''}"
         )
     start, both = time.monotonic(), merge(difference(one, other))  # what is equal in both cancels exactly
-    domain, effort = Domain.of(both, box, constraints), Effort.of(time_limit, progress).after(start)
-    return largest_of([_largest(both, domain, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
+    asked, effort = _question(both, box, constraints), Effort.of(time_limit, progress).after(start)
+    return largest_of([_largest(both, asked, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
 
 
-def _domain(net: Network | Program, box: Box, constraints: Constraints) -> Domain | Inputs:
+_Question = tuple[Model, Domain] | Inputs
+
+
+def _question(net: Network | Program, box: Box, constraints: Constraints) -> _Question:
+    """Return what is the same for all outputs."""
     if isinstance(net, Program):
         return Inputs.of(net, box, constraints)
-    return Domain.of(net, box, constraints)
+    domain = Domain.of(net, box, constraints)
+    return Model.of(net, domain.box), domain
 
 
-def _largest(net: Network | Program, domain: Domain | Inputs, goal: Floats, effort: Effort) -> Optimum:
-    start = time.monotonic()
-    if isinstance(domain, Inputs):
-        return _largest_of_program(domain, goal, effort)
+def _largest(net: Network | Program, asked: _Question, goal: Floats, effort: Effort) -> Optimum:
+    if isinstance(asked, Inputs):
+        return _largest_of_program(asked, goal, effort)
     assert isinstance(net, Network)
-    found = search(LargestGoal(net, domain, goal), domain.box[None], effort, gap=GAP)
+    start, domain = time.monotonic(), asked[1]
+    found = search(LargestGoal(*asked, goal), domain.box[None], effort, gap=GAP)
     return Optimum.of(found, float(net(found.x) @ goal), time.monotonic() - start)
 
 
