@@ -54,6 +54,11 @@ class Program(ABC):
         return self.net.outputs
 
     @property
+    def identity(self) -> tuple[object, ...]:
+        """What is equal for equal programs."""
+        return (self,)
+
+    @property
     def step(self) -> Floats | None:
         """The distance of neighbouring places of each input, None if it varies."""
         return None
@@ -119,6 +124,11 @@ class FloatNetwork(Program):
         for weight, bias, units in self._tables:
             if not all(np.isfinite(table).all() for table in (weight, bias, *(units or ()))):
                 raise ValueError(f"a number of the network is too large for {self.dtype}; take 'double', or scale it")
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """The network and the type."""
+        return self.net, self.dtype
 
     @property
     def type(self) -> Any:

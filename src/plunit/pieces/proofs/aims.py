@@ -220,6 +220,11 @@ class Inputs:
         found = found[self.are_in(found, case)]
         return found[0] if len(found) else None
 
+    def meets(self, y: Floats, case: int) -> bool:
+        """Whether y [out] meets a condition, in exact arithmetic."""
+        exact = fractions(y)
+        return any(condition.contains(exact) for condition in self.cases[case].conditions)
+
     def places(self, box: Floats) -> Floats:
         """Return all places [n, in] in a box [in, 2]."""
         ends = np.rint(box / self.step[:, None]).astype(np.int64)
@@ -302,6 +307,14 @@ class ProgramMargin(_Stepped, Margin):
         """Relax the cases by the distance of a program from its real-number network."""
         return cls(inputs.program.real, [inputs.real_case(i) for i in range(len(inputs.cases))], inputs)
 
+    @cached_property
+    def _own_limits(self) -> Floats:
+        """What the goals of the program must reach in each case; a condition without rows has one that always is."""
+        parts = [
+            [one.limits if len(one.limits) else np.ones(1) for one in case.conditions] for case in self.inputs.cases
+        ]
+        return -np.stack([np.concatenate(part) for part in parts])
+
     def witness(self, x: Floats, case: int) -> Floats | None:
         """Return the nearest place if it is in the case with the output of the program."""
         return self.inputs.first_witness(self.inputs.nearest(x[None], np.array([case])), case)
@@ -309,12 +322,14 @@ class ProgramMargin(_Stepped, Margin):
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
         """Return the largest bound of a condition, -inf where the ranges of the program meet none."""
         low, high = self.inputs.program.ranges(nodes.box[..., 0], nodes.box[..., 1])
-        goals, limits = self.query.goals, self.limits[nodes.case]
+        goals, limits = self.query.goals, self._own_limits[nodes.case]
         with np.errstate(invalid="ignore"):
             top = high @ np.maximum(goals, 0.0).T + low @ np.minimum(goals, 0.0).T
             size = np.maximum(np.abs(low), np.abs(high)) @ np.abs(goals).T + np.abs(limits)
         lacks = top - limits < -NEAR * size
-        able = ~np.logical_or.reduceat(lacks, self.query.first[:-1], axis=1).all(axis=1)
+        able: Bools = np.asarray(~np.logical_or.reduceat(lacks, self.query.first[:-1], axis=1).all(axis=1))
+        for i in np.flatnonzero(able & (low == high).all(axis=1)):
+            able[i] = self.inputs.meets(low[i], int(nodes.case[i]))
         return np.where(able, super().bounds(nodes, answer, least), NEVER)
 
     def try_all(self, boxes: Floats, case: Ints) -> BestPoint:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats
-from plunit.pieces.boxes import box_array, check_size, interval, many
+from plunit.pieces.boxes import box_array, box_text, check_size, interval, many
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.programs import Program
 from plunit.pieces.proofs.linear import NEVER, Region
@@ -48,6 +48,11 @@ class Comparison:
     factors: tuple[tuple[int, Fraction], ...]
     limit: Fraction
     strict: bool
+
+    def words(self, name: str) -> str:
+        """Return the comparison as text, of variables of a vector of this name."""
+        total = " + ".join(f"{factor} {name}[{i}]" for i, factor in self.factors)
+        return f"{total} {'<' if self.strict else '<='} {self.limit}"
 
     def holds(self, values: Sequence[Fraction]) -> bool:
         """Whether the variables may have these values."""
@@ -129,6 +134,13 @@ class Condition:
     def __post_init__(self) -> None:
         _replace(self, *inequalities("a condition", self.rows, self.limits))
 
+    @property
+    def words(self) -> str:
+        """The condition in words."""
+        sign = "<" if self.strict else "<="
+        exact = [one.words("y") for one in self.exact]
+        return " and ".join([*inequality_words(self.rows, self.limits, "y", sign), *exact]) or "any output"
+
     def contains(self, y: list[Fraction]) -> bool:
         """Whether y [out] meets every row, in exact arithmetic."""
         return at_most(self.rows, y, self.limits, strict=self.strict) and all(one.holds(y) for one in self.exact)
@@ -178,6 +190,13 @@ class Case(Domain):
                 f"a case needs conditions on the same outputs, got {outputs} outputs; add one, or pad rows"
             )
 
+    @property
+    def words(self) -> str:
+        """The inputs in words."""
+        where = box_text(self.box)
+        exact = [one.words("x") for one in self.exact]
+        return " and ".join([where, *inequality_words(self.rows, self.limits, "x", "<="), *exact])
+
     def contains(self, x: Floats) -> bool:
         """Whether x [in] is in the domain, in exact arithmetic."""
         exact = fractions(x) if self.exact else []
@@ -214,6 +233,17 @@ class Property:
         rows, limits = inequalities("what always holds", rows, limits)
         broken = [Condition(-rows[i : i + 1], -limits[i : i + 1], strict=True) for i in range(len(rows))]
         return cls((_case(box, tuple(broken), constraints),))
+
+    @property
+    def claim(self) -> str:
+        """The property in words, a line for each case.
+
+        >>> print(Property.always([(0, 1)] * 2, rows=[[1.0, -2.0]], limits=[3.0]).claim)
+        no x in [0.0, 1.0] x [0.0, 1.0] has -1.0 y[0] + 2.0 y[1] < -3.0
+        """
+        return "\n".join(
+            f"no x in {case.words} has {' or '.join(one.words for one in case.conditions)}" for case in self.cases
+        )
 
     @property
     def inputs(self) -> int:
@@ -290,6 +320,15 @@ def inequalities(what: str, rows: Any, limits: Any, of: str = "output") -> tuple
     if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
         raise ValueError(f"{what} must be finite, got NaN or inf; leave out rows without a limit")
     return rows, limits
+
+
+def inequality_words(rows: Floats, limits: Floats, name: str, sign: str) -> list[str]:
+    """Return rows times a vector of this name <= limits, as text."""
+    lines = []
+    for row, limit in zip(rows.tolist(), limits.tolist(), strict=True):
+        terms = [f"{factor!r} {name}[{i}]" for i, factor in enumerate(row) if factor] or ["0.0"]
+        lines.append(f"{' + '.join(terms)} {sign} {limit!r}")
+    return lines
 
 
 def numbers(what: str, values: Any) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from typing import overload
@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.boxes import check_size
+from plunit.pieces.boxes import box_array, box_text, check_size
 from plunit.pieces.exact import line_curves
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.exact.line_curves import Curve
@@ -42,7 +42,7 @@ class Optimum:
     x: [in], where it is reached; value: the output at x; bound: no value in the domain is beyond it, whatever the
     rounding errors; proved: value and bound agree to 1e-6 of the largest output that was seen, or to twice the proved
     rounding error of a program in floating point; seconds: how long it took; q: [in], the integers at x of a program in
-    fixed point.
+    fixed point; program: the one that was asked about, if one was; claim: what the bound says about it, in words.
     """
 
     x: Floats
@@ -51,6 +51,8 @@ class Optimum:
     proved: bool
     seconds: float
     q: Ints | None = None
+    program: Program | None = None
+    claim: str = ""
 
     @classmethod
     def of(cls, found: Extreme, value: float, seconds: float, error: float = 0.0) -> Optimum:
@@ -111,7 +113,8 @@ def maximum(
     (3.0, 3.0, True)
     """
     asked, goal = _question(net, box, constraints), _one_output(net, output)
-    return _largest(net, asked, goal, Effort.of(time_limit, progress))
+    best = _largest(net, asked, goal, Effort.of(time_limit, progress))
+    return _with_claim(best, net, box, constraints, f"y[{output}] <= {best.bound!r}")
 
 
 def minimum(
@@ -125,8 +128,17 @@ def minimum(
 ) -> Optimum:
     """Min f(x) over x in the box: where it is, and a bound that no value is below; arguments as `maximum`."""
     asked, goal = _question(net, box, constraints), _one_output(net, output)
-    found = _largest(net, asked, -goal, Effort.of(time_limit, progress))
-    return replace(found, value=-found.value, bound=-found.bound)
+    best = _largest(net, asked, -goal, Effort.of(time_limit, progress))
+    best = replace(best, value=-best.value, bound=-best.bound)
+    return _with_claim(best, net, box, constraints, f"y[{output}] >= {best.bound!r}")
+
+
+def _with_claim(best: Optimum, net: Network | Program, box: Box, constraints: Constraints, claim: str) -> Optimum:
+    if not isinstance(net, Program):
+        return best
+    where = box_text(box_array(net.net, box, fixed=True))
+    meets = "" if constraints is None else " that meets the constraints of the question"
+    return replace(best, program=net, claim=f"{claim} for every x in {where}{meets}")
 
 
 def bounds(
@@ -265,7 +277,8 @@ class Verdict:
 
     status: "proved", "refuted" or "undecided"; x, y: [in] and [out], a counterexample and the output there, in exact
     arithmetic or of the program that was asked about, None unless refuted; seconds: how long it took; reason: why it is
-    undecided; q: [in], the integers at x of a program in fixed point.
+    undecided; q: [in], the integers at x of a program in fixed point; program: the one that was asked about, if one
+    was; claim: the property in words, if it is proved of the program.
     """
 
     status: str
@@ -274,6 +287,8 @@ class Verdict:
     seconds: float
     reason: str = ""
     q: Ints | None = None
+    program: Program | None = None
+    claim: str = ""
 
 
 def holds(
@@ -313,7 +328,22 @@ def holds(
         if verdict.status == "undecided":
             reasons.append(verdict.reason)
     seconds = time.monotonic() - start
-    return Verdict("undecided" if reasons else "proved", None, None, seconds, reasons[0] if reasons else "")
+    if reasons:
+        return Verdict("undecided", None, None, seconds, reasons[0])
+    program = net if isinstance(net, Program) else None
+    claim = "" if program is None else property.claim
+    return Verdict("proved", None, None, seconds, program=program, claim=claim)
+
+
+def claims(answers: Sequence[Verdict | Optimum], program: Program) -> list[str]:
+    """Return what was proved about a program, in words; ValueError if an answer is not a proof about this program."""
+    for one in answers:
+        if one.program is None or one.program.identity != program.identity or not one.claim:
+            raise ValueError(
+                f"only what was proved about this program can be stated, got {str(one)[:100]}; ask holds or maximum "
+                "about the FixedNetwork that is saved, or about FloatNetwork(net, dtype)"
+            )
+    return [line for one in answers for line in one.claim.splitlines()]
 
 
 def _margin(net: Network | Program, cases: list[Case]) -> Margin:
