@@ -1,6 +1,6 @@
 """Curves, polygons and proofs of random networks against rational arithmetic: right, refused with a reason, or wrong.
 
-    python tests/support/fuzz.py                     # 40,000 curves, 12,000 partitions, 10,000 proofs; half are wild; 1,000 programs
+    python tests/support/fuzz.py                     # 40,000 curves, 12,000 partitions, 10,000 proofs, 1,000 programs
     python tests/support/fuzz.py --curves 1000 --polygons 0 --proofs 0 --seed 7
     python tests/support/fuzz.py --curve 1663        # one network, again; also --polygon, --proof and --program
 
