@@ -13,8 +13,8 @@ from torch.func import functional_call, stack_module_state, vmap
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from plunit.invertible.bijections import boundary
+from plunit.invertible.bijections.smooth_plu import annealing_of
 from plunit.invertible.flow import Flow
-from plunit.invertible.training import annealing_of
 
 __all__ = ["train"]
 

@@ -4,29 +4,21 @@ Run: python docs/cifar10_figure.py
 """
 
 from pathlib import Path
-from typing import Any
 
-from matplotlib.figure import Figure
-
-from plunit.lab.read.cifar10_curves import draw, keep_common_seeds, read
-from plunit.lab.style import settings
+from plunit.lab.experiment import catalogue
+from plunit.lab.pictures import settings
+from plunit.lab.read.cifar10 import Evidence, draw
 
 PICTURE = Path(__file__).parents[1] / "results" / "cifar10" / "curves.png"
-RECORDS = ("seeds", "full")
+STEPS = (20_000, 100_000)
 
 
 def save(path: Path) -> None:
-    """Draw a column for each record."""
+    """Draw two panels for each number of steps."""
+    one = catalogue()["cifar10"]
     with settings():
-        figure = Figure(figsize=(8.8, 5.4))
-        grid: Any = figure.subplots(2, len(RECORDS), sharex="col")
-        for name, (top, bottom) in zip(RECORDS, grid.T, strict=True):
-            curves = keep_common_seeds(read(name)[1])
-            draw(curves, top, bottom)
-            one = next(iter(curves.values()))
-            top.set_title(f"{one.steps:,} steps, {one.seeds} seed{'s' if one.seeds > 1 else ''}")
-        figure.legend(*grid[0, -1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        figure.savefig(path, dpi=120)
+        known = ((step, found) for step in STEPS for found in one.evidence({}, one.activations, step))
+        draw([Evidence(f"{step:,} steps", found.curves) for step, found in known]).savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

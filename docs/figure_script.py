@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from plunit.lab.style import SETTINGS
+from plunit.lab.pictures import SETTINGS
 
 
 def save_stored(draw: Callable[[Any], Figure], stored: Path, path: Path) -> None:

@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from plunit import plu
 from plunit.ensemble import MLP, forward
 from plunit.lab import plan, store
-from plunit.lab.style import look
-from plunit.lab.summary import label, median_member
+from plunit.lab.pictures import look, median_member
 
 DOCS = Path(__file__).parent
 STORED = DOCS.parent / "results" / "fit" / "sine.json"
@@ -58,7 +57,7 @@ def draw(networks: dict[str, Any]) -> Figure:
         axes.set(ylim=(-1.6, 1.6), yticks=[])
         axes.set_xticks([-2 * np.pi, 0, 2 * np.pi], ["-2\N{GREEK SMALL LETTER PI}", "0", "2\N{GREEK SMALL LETTER PI}"])
         axes.set_title(
-            f"{label(name)} fits a sine\nmedian of {network['seeds']:,}: loss {network['loss']:.2g}", fontsize=9
+            f"{look(name)['label']} fits a sine\nmedian of {network['seeds']:,}: loss {network['loss']:.2g}", fontsize=9
         )
     for axes in (first, *panels):
         axes.tick_params(labelsize=8)

@@ -12,7 +12,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from plunit.expressions import parse, sup_error
-from plunit.lab.style import SETTINGS
+from plunit.lab.pictures import SETTINGS
 from plunit.pieces import Network, load, polygons
 from plunit.pieces.rounding import rounded_up
 

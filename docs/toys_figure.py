@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.utils import vector_to_parameters
 
 from plunit.invertible import TOYS, Flow, density, toy
-from plunit.lab.style import settings
+from plunit.lab.pictures import settings
 
 RESULTS = Path(__file__).parents[1] / "results" / "density"
 STORED = RESULTS / "flows.json"

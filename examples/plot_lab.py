@@ -19,8 +19,7 @@ from plunit.base.ranges import Range
 from plunit.lab import running, store
 from plunit.lab.claims import Claim, judge
 from plunit.lab.experiment import Experiment, ratio
-from plunit.lab.pictures import Picture
-from plunit.lab.style import COLOURS
+from plunit.lab.pictures import COLOURS, Picture
 
 
 @dataclasses.dataclass(frozen=True)

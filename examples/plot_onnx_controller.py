@@ -43,7 +43,7 @@ print(f"nowhere does it brake harder than {rounded_up(most.bound)} m/s², for ex
 # The exact command over the distance, at 30 m/s, for three closing speeds; a dot is a kink.
 figure, ax = plt.subplots(figsize=(5, 3.8), layout="constrained")
 for i, closing in enumerate((0, 10, 20)):
-    line = along(net, [5, closing, 30], [100, closing, 30]).merged()
+    line = along(net, [5, closing, 30], [100, closing, 30]).merge()
     distance = 5 + 95 * line.knots
     ax.plot(distance, line.values, "o-", color=f"C{i}", markersize=3, label=f"closing at {closing} m/s")
 ax.fill_betweenx([0, 2.5], 5, 20, color="C3", alpha=0.2, label="proved: never here when\nclosing at 8 m/s or more")

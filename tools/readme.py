@@ -23,7 +23,7 @@ from typing import Any
 
 from plunit.lab.claims import CLAIMS, REFUTED, Claim, Judged, Ruling, answers, tally
 from plunit.lab.intervals import Estimate
-from plunit.lab.summary import number
+from plunit.lab.pictures import number
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "results" / "fit" / "claims.csv"

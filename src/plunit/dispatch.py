@@ -14,10 +14,10 @@ def plu(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
     Args:
         x: a number or an array of NumPy, PyTorch or JAX; floating-point (NumPy and JAX promote integers).
         alpha: the outer slope, alpha >= 0; a number or an array that broadcasts with x.
-        c: the half-width of the inner piece, c >= 0; likewise.
+        c: the half-width of the inner piece, c >= 0; also a number or an array.
 
-    The derivative is 1 where |x| <= c and alpha elsewhere; so it is 1 at the kinks. NaN stays NaN, and an infinity
-    stays one unless alpha = 0, where it becomes +-c.
+    The derivative is 1 where |x| <= c, kinks included, and alpha elsewhere. NaN stays NaN. Infinities stay infinite
+    unless alpha = 0, where they become +-c.
 
     >>> plu([-2.0, 0.5, 2.0]).round(6).tolist()
     [-1.1, 0.5, 1.1]

@@ -22,7 +22,7 @@ class PLU(LearnedLayer, eqx.Module):
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), as a layer whose alpha and c may be learned.
 
     Args:
-        alpha, c, learnable, num_parameters: what is learned and in which bounds, as of `plunit.learned.starts`.
+        alpha, c, learnable, num_parameters: as in `plunit.learned.starts`.
         axis: the axis of the channels: 0 for the layers of `equinox.nn`, which take one sample at a time.
         dtype: the dtype of the raw parameters; JAX's default float if None.
 
@@ -30,7 +30,7 @@ class PLU(LearnedLayer, eqx.Module):
     num_parameters. `equinox.nn.MLP` calls its activation unit by unit, and gives each unit a copy of its parameters: as
     its activation, a learnable PLU has num_parameters=1 and learns one value per unit.
 
-    What is not learned is not a leaf of the tree.
+    Only learned values are leaves of the tree.
 
     >>> PLU(alpha=0.5)(jnp.array([-2.0, 0.5, 2.0])).tolist()
     [-1.5, 0.5, 1.5]

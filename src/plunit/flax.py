@@ -21,14 +21,14 @@ class PLU(LearnedLayer, nnx.Module):
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), as a layer whose alpha and c may be learned.
 
     Args:
-        alpha, c, learnable, num_parameters: what is learned and in which bounds, as of `plunit.learned.starts`.
+        alpha, c, learnable, num_parameters: as in `plunit.learned.starts`.
         axis: the axis of the channels, the last one as in every layer of Flax.
         param_dtype: the dtype of the raw parameters.
 
     Shape: any; the output has the shape and dtype of the input. With num_parameters > 1, x.shape[axis] must be
     num_parameters.
 
-    What is not learned is no part of the state.
+    Only learned values are in the state.
 
     >>> PLU(alpha=0.5)(jnp.array([-2.0, 0.5, 2.0])).tolist()
     [-1.5, 0.5, 1.5]

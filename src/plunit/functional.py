@@ -52,11 +52,12 @@ def log_slope_formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
 def check(alpha: Array, c: Array, *, invertible: bool = False, tiny: float = sys.float_info.min) -> None:
     """Raise ValueError unless alpha >= 0 and c >= 0 are finite and, if invertible, alpha and 1/alpha normal numbers.
 
-    `tiny` is the smallest normal number of the precision that the inverse is computed in. Below it alpha is 0 to some
-    frameworks and has few digits in others; all of them refuse it. Numbers and NumPy arrays are checked, the values of
+    `tiny` is the smallest normal number of the precision that the inverse is computed in. Below it alpha is 0 in some
+    frameworks and has few digits in others, so all of them refuse it. Numbers and NumPy arrays are checked, the values
+    of
     framework tensors are not: reading them would stall a device or fail under a tracer.
 
-    A number beyond the largest one of a precision is finite, too: every framework takes it for that one.
+    Numbers above the largest one of a precision are allowed: every framework clamps them to it.
     """
     for name, value in (("alpha", alpha), ("c", c)):
         if not _is_between(name, value, 0.0, sys.float_info.max):
@@ -72,12 +73,12 @@ def _is_between(name: str, value: Array, low: float, high: float) -> bool:
     """Whether a number or NumPy array lies in [low, high]; True for framework tensors, which are not read."""
     if isinstance(value, (int, float)):  # a bare comparison: compilers trace through it
         return low <= value <= high
-    import numpy as np  # not on top: `import plunit`, which the command line begins with, takes milliseconds
+    import numpy as np  # here, because the command line imports plunit first, and fast
 
     if hasattr(value, "shape") and not isinstance(value, (np.ndarray, np.generic)):
         return True
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be a real number or an array of them, got {value!r}")
-    # as float64: a bare number would become one of the array's own dtype, where it may round to 0 or infinity
+    # as float64: a Python number would be converted to the array's dtype, where it may round to 0 or infinity
     return bool(np.all((array >= np.float64(low)) & (array <= np.float64(high))))

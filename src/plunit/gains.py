@@ -32,13 +32,13 @@ def gain(
     tail = math.erfc(k / math.sqrt(2))
     if mode not in ("forward", "backward"):
         raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
-    if tail == 0:  # nothing reaches the kinks
+    if tail == 0:  # no signal reaches the kinks
         return 1.0
     root = math.sqrt(p + tail * (alpha * alpha)) if mode == "backward" else _root_mean_square(k, alpha, p, tail)
     if not 0 < root < math.inf:
         raise ValueError(
             f"PLU with alpha={alpha}, c={c} has no finite gain for N(0, {variance}): the mean square of its output or "
-            "slope must be positive and finite; take another alpha or c"
+            "slope must be positive and finite; change alpha or c"
         )
     return 1 / root
 

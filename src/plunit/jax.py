@@ -34,7 +34,7 @@ def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     Args:
         x: a real array; integers become floats.
         alpha: the outer slope, alpha >= 0; a number or an array that broadcasts with x.
-        c: the half-width of the inner piece, c >= 0; likewise.
+        c: the half-width of the inner piece, c >= 0; also a number or an array.
 
     The derivative is 1 where |x| <= c, kinks included (that of `jnp.clip` is 1/2 there), and alpha elsewhere; alpha
     and c have derivatives too. The result has the type of x; half precision is computed through float32.
@@ -77,8 +77,8 @@ def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
 class LearnedLayer:
     """PLU with the alpha and c of a layer: the initial numbers, or learned ones from `raw_alpha` and `raw_c`.
 
-    The layers have signatures of their own, though nearly the same ones: users read them there, and the name of the
-    dtype and the axis of the channels are those of the framework.
+    Each layer writes out its signature, where users read it; the dtype's name and the channel axis follow the
+    framework.
     """
 
     initial_alpha: float
@@ -89,7 +89,7 @@ class LearnedLayer:
     axis: int
 
     def _begin(self, alpha: float, c: float, learnable: Any, num_parameters: int, axis: int, dtype: Any) -> list[Any]:
-        """Check and keep the arguments, and return raw alpha and c, None for what is not learned."""
+        """Check and store the arguments; return raw alpha and c, each None unless it is learned."""
         starts = learned.starts(alpha, c, learnable, num_parameters)
         self.initial_alpha, self.initial_c = float(alpha), float(c)
         self.num_parameters, self.axis = num_parameters, axis
@@ -102,7 +102,7 @@ class LearnedLayer:
 
     @property
     def c(self) -> float | jax.Array:
-        """The half-width of the inner piece: a number, or the learned values, likewise."""
+        """The half-width of the inner piece: a number, or the learned values, as for alpha."""
         return self.initial_c if self.raw_c is None else _learned("c", self.raw_c[...])
 
     def __call__(self, x: Any) -> Any:
@@ -125,7 +125,7 @@ def _learned(name: str, raw: Any) -> Any:
 
 
 def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
-    """Check alpha and c and evaluate; a number beyond the largest, to JAX an infinity, counts as the largest."""
+    """Check alpha and c and evaluate; numbers above the largest float, infinite in JAX, are clamped to it."""
     inverted = function is inverse_formula
     options: dict[str, Any] = {"invertible": True, "tiny": float(_precision(jnp.asarray(x)).tiny)} if inverted else {}
     check(alpha, c, **options)

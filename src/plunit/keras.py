@@ -34,7 +34,7 @@ def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
     Args:
         x: a real tensor; integers become floats.
         alpha: the outer slope, alpha >= 0; a number or a tensor that broadcasts with x.
-        c: the half-width of the inner piece, c >= 0; likewise.
+        c: the half-width of the inner piece, c >= 0; also a number or a tensor.
 
     The derivative is 1 where |x| <= c, kinks included, and alpha elsewhere, on every backend (their clips differ at
     the kinks). The result has the type of x; half precision is computed through float32.
@@ -61,14 +61,14 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     Args:
         alpha: the outer slope, alpha >= 0; at the start, and 0 < alpha < 1, if learned.
         c: the half-width of the inner piece, c >= 0; at the start, and c > 0, if learned.
-        learnable: what is learned: False, True (both), "alpha" or "c". Learned values keep within their bounds.
+        learnable: what is learned: False, True (both), "alpha" or "c". Learned values stay within their bounds.
         shared_axes: the axes along which learned values are shared: "all" for one value in all, or the axes that
             `keras.layers.PReLU` takes: (1, 2) for one per channel of (batch, height, width, channel), () or None for
             one per unit.
         **kwargs: those of every layer, such as `name` and `dtype`.
 
     The weights `raw_alpha` and `raw_c` have the axes that are not shared: 0-D if all are, 1-D if one per channel, so
-    rules that spare 0-D and 1-D weights from decay spare them. Keras' optimizers decay every weight. Call
+    the usual rule that 0-D and 1-D weights do not decay covers them. Keras' optimizers decay every weight; call
     `optimizer.exclude_from_weight_decay(var_names=["raw_"])` to prevent that.
 
     >>> layer = PLU(learnable=True, shared_axes=(1, 2))
@@ -127,7 +127,7 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
 
     @property
     def c(self) -> Any:
-        """The half-width of the inner piece, likewise."""
+        """The half-width of the inner piece, as for alpha."""
         return self._c if self.raw_c is None else self._learned("c", self.raw_c)
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:

@@ -5,8 +5,8 @@ too: 2^-23 <= alpha <= 1 - 2^-23 and 2^-23 <= c <= 2^23, to rounding. The bounds
 change of dtype changes alpha and c by the rounding of the raw numbers only. Half precision cannot hold these bounds:
 frameworks convert raw numbers of half precision to float32 first.
 
-Layers hold raw parameters of one axis. A rule "no weight decay on ndim <= 1" leaves them alone; decay would pull alpha
-to 0.5 and c to 1.
+Layers hold raw parameters of one axis. The rule "no weight decay on ndim <= 1" therefore covers them; decay
+would pull alpha to 0.5 and c to 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEAST = 2.0**-23
 
 
 def starts(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> dict[str, float]:
-    """Return the raw numbers from which a layer learns "alpha" and "c", or raise if its arguments do not make sense.
+    """Return the raw numbers from which a layer learns "alpha" and "c", or raise if its arguments are invalid.
 
     Args:
         alpha: outer slope, alpha >= 0; where it is learned, 0 < alpha < 1.

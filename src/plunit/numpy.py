@@ -51,7 +51,7 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     x = np.asarray(x)
     if x.dtype.kind in "biu":
         x = x.astype(np.float64)
-    # kind V: bfloat16 and its kin from ml_dtypes
+    # kind V: bfloat16 and the other types of ml_dtypes
     if x.dtype.kind not in "fV":
         raise TypeError(f"PLU is defined for real numbers, got an array of {x.dtype}; convert it to floats first")
     wide = np.result_type(x.dtype, np.float32) if x.dtype.kind == "f" else np.dtype(np.float32)
@@ -59,7 +59,7 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     tiny = float(info.tiny) or sys.float_info.min  # that of a long double is 0 as a float
     check(alpha, c, invertible=function is inverse_formula, tiny=tiny)
     alpha, c = (np.minimum(np.asarray(value), info.max).astype(wide)[()] for value in (alpha, c))
-    # inf * 0 and overflow in a piece not taken, and log 0 of a flat one
+    # inf * 0 and overflow in a piece that is not chosen, and log 0 on a flat one
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         result = function(np, x.astype(wide), alpha, c).astype(x.dtype)[()]
     if any(isinstance(value, np.ma.MaskedArray) for value in given):

@@ -1,7 +1,7 @@
 """SmoothPLU: PLU with its corners rounded by quadratics, so that the slope falls linearly from 1 to alpha.
 
-The formulas are for any array of the namespace `xp`, in a = |x| and b = |y|. Along the bend |a - c| < w = rho c, r goes
-from 0 to 1 and the slope from 1 to alpha. With R the integral of r,
+The formulas are for any array of the namespace `xp`, in a = |x| and b = |y|. In the bend |a - c| < w = rho c, r rises
+from 0 to 1 and the slope goes from 1 to alpha. With R the integral of r,
 
     r = clip((a - c + w) / (2 w), 0, 1),    R = w r^2 + max(a - c - w, 0),    dR/dc = -r,    dR/dw = r (1 - r)
     |y| = a - (1 - alpha) R,                s = 1 - (1 - alpha) r

@@ -64,7 +64,7 @@ def test_the_folder_and_its_files_are_for_their_user_alone(folder, mask):
     [
         *((mode, 0, "") for mode in (0o700, 0o755, 0o750)),
         *((mode, 0, f"other users can write to it (mode {mode:o}); run: chmod 700") for mode in (0o770, 0o707, 0o720)),
-        (0o700, 1, "it belongs to user {owner} and this is user {user}; run: chown {user}"),
+        (0o700, 1, "its owner is user {owner}, not user {user}; run: chown {user}"),
     ],
 )
 def test_a_folder_of_others_or_that_they_can_write_is_not_used(folder, monkeypatch, mode, user, reason):

@@ -46,8 +46,11 @@ def test_texts_become_values(text, hint, value):
     ("call", "said"),
     [
         (lambda: construct("it", function, []), "it must be an object, got list"),
-        (lambda: construct("it", function, {}), "it must have a field 'x'"),
-        (lambda: construct("it", function, {"x": 1, "y": 2}), "it can have no field 'y'; there are x, widths, other"),
+        (lambda: construct("it", function, {}), "it needs a field 'x'"),
+        (
+            lambda: construct("it", function, {"x": 1, "y": 2}),
+            "unknown field 'y' of it; valid fields: x, widths, other",
+        ),
         (lambda: construct("it", function, {"x": "1"}), "x must be a number (0 to 1), got '1'"),
         (lambda: check_value("x", True, SHARE), "x must be a number (0 to 1), got True"),
         (lambda: check_value("x", float("nan"), SHARE), "got nan"),
@@ -61,7 +64,7 @@ def test_texts_become_values(text, hint, value):
         (lambda: check_value("x", [], dict[str, Any]), "x must be an object"),
         (lambda: check_value("x", "four", WORD), "x must be a text of at most 3 characters, got 4 characters"),
         (lambda: check_value("x", 3, WORD), "x must be a text of at most 3 characters, got 3"),
-        (lambda: check_value("x", "\ud800", WORD), "x holds '\\ud800', which is not UTF-8; leave it out"),
+        (lambda: check_value("x", "\ud800", WORD), "x contains '\\ud800', which is not UTF-8; remove it"),
         (lambda: parse_value("x", "fast", SHARE), "x must be a number (0 to 1), got 'fast'"),
         (lambda: parse_value("x", "2.5", FEW), "x must be a whole number (1 to 9), got '2.5'"),
         (lambda: parse_value("x", "1,x,1", WIDTHS), "x must be a list of whole numbers (1 to 9), got 1,x,1"),

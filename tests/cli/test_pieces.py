@@ -173,7 +173,7 @@ WRONG = {
         f"ends in '.txt'; a file can be saved as one of {', '.join(EXPORTERS)}",
     ),
     "a curve of five inputs": ("wide.json --save net.csv", ".csv holds a function of one input, and the network has 5"),
-    "no folder": ("tent.json --save no/net.csv", "is missing; make it first"),
+    "no folder": ("tent.json --save no/net.csv", "does not exist; create it first"),
     "no solution": ("tent.json --maximum", "the solver\nfailed"),
     "no package": ("wide.onnx", "reading it needs onnx, which is not installed; pip install 'plunit[fit]'"),
 }

@@ -9,8 +9,8 @@ import pytest
 
 from plunit.base import progress as pauses
 from plunit.densities import Architecture, NoFiniteStart, Sample, search, searching, start
-from plunit.densities.chain import mean_loss, prepare
-from plunit.densities.searching import roundings
+from plunit.densities.chain import mean_loss, prepare_sample
+from plunit.densities.searching import rho_schedule
 
 
 def ring(count, seed=0):
@@ -66,10 +66,10 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_pauses(monkeypatch):
 
 def test_points_are_prepared_once():
     x, weight = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 6.0])
-    found = prepare(Sample(x, 1e300 * weight), 2, "X")
+    found = prepare_sample(Sample(x, 1e300 * weight), 2, "X")
     assert found.x.dtype == found.weight.dtype == np.float32
     np.testing.assert_allclose(found.weight, weight / 3, rtol=1e-6)
-    assert prepare(found, 2, "X") is found
+    assert prepare_sample(found, 2, "X") is found
 
 
 @pytest.mark.usefixtures("compiler")
@@ -81,7 +81,7 @@ def test_several_forms_compete():
 
 @pytest.mark.parametrize("steps", [1, 5, 100])
 def test_annealing_ends_with_kinks(engine, steps):
-    rho = roundings(steps)
+    rho = rho_schedule(steps)
     assert [*rho[[0, -1]], (rho > 0).sum()] == [0.9 if steps > 1 else 0, 0, int(0.9 * steps)]
     check_losses(found([Architecture(2, 6, "plu")], anneal=True, steps=steps, engine=engine))
 
@@ -124,7 +124,7 @@ def test_patience_waits_for_the_end_of_annealing(engine):
         sorted(found([Architecture(2, 4, "plu")], patience=patience, **options), key=lambda one: one.seed)
         for patience in (1, math.inf)
     )
-    sharp = int((roundings(200) > 0).sum()) // 5
+    sharp = int((rho_schedule(200) > 0).sum()) // 5
     for one, other in zip(with_patience, without, strict=True):
         np.testing.assert_array_equal(one.looks[:sharp], other.looks[:sharp])
         assert (np.diff(other.looks[:sharp]) > 0).any()  # a look that was not better
@@ -148,7 +148,7 @@ def test_members_that_diverge_come_last(engine, monkeypatch):
 
 
 def test_if_all_diverge_a_line_says_so(engine):
-    with pytest.raises(NoFiniteStart, match="no start gave finite numbers; standardise the columns, or take a smaller"):
+    with pytest.raises(NoFiniteStart, match="no start gave finite numbers; standardise the columns, or reduce lr from"):
         found(engine=engine, lr=1e38, steps=50, every=50)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from plunit.ensemble import ACTIVATIONS
-from plunit.lab.style import COLOURS
+from plunit.lab.pictures import COLOURS
 
 ROOT = Path(__file__).parents[2]
 

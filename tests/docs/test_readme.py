@@ -14,7 +14,7 @@ import pytest
 from plunit.base.errors import EXTRAS
 from plunit.lab.claims import CLAIMS, STATEMENTS, answers
 from plunit.lab.experiment import catalogue
-from plunit.lab.publishing import CLAIM_COLUMNS, claim_row
+from plunit.lab.report import CLAIM_COLUMNS, claim_row
 
 ROOT = Path(__file__).parents[2]
 TOOL = runpy.run_path(str(ROOT / "tools" / "readme.py"))

@@ -192,7 +192,7 @@ def test_a_search_that_is_stopped_is_not_finished_and_its_progress_never_falls()
     [
         ({"steps": -1}, "steps must be an integer of at least 0, got -1"),
         *(
-            ({"damping": value}, "damping must be a positive number, got .*; take 0.1")
+            ({"damping": value}, "damping must be a positive number, got .*; try 0.1")
             for value in (0.0, -1, math.nan, "bold")
         ),
         ({"data": lambda n: None}, "a finish needs all points at once, .* got function"),

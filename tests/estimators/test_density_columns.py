@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from plunit.sklearn import PLUDensity
-from plunit.sklearn.density.columns import Columns, Labels, limits, whole
+from plunit.sklearn.density.columns import ColumnLabels, Columns, find_integers, limits
 
 INF = np.inf
 RNG = np.random.default_rng(0)
@@ -29,6 +29,16 @@ def test_columns_return_have_the_slope_of_finite_differences_and_stay_within_bou
     difference = (KINDS.to_line(x + h)[0] - KINDS.to_line(x - h)[0]) / (2 * h)
     np.testing.assert_allclose(log_slopes, np.log(difference).sum(1), rtol=1e-5)
     assert KINDS.admits(KINDS.from_line(np.array([[-1e3] * 4, [1e3] * 4, [-40.0] * 4, [40.0] * 4]))).all()
+
+
+def test_rounded_values_next_to_a_bound_are_spread_out_on_its_inner_side():
+    """Evenly: the part of the interval beyond the bound is reflected, not piled up on the bound."""
+    part = Columns(*(np.array([one]) for one in (0.0, 1.0, 0.5, False, 1e-3)))
+    for bound in (0.0, 1.0):
+        spread = np.abs(part.scatter(np.full((4000, 1), bound), np.random.RandomState(0)) - bound)
+        assert spread.max() <= 0.25
+        assert len(np.unique(spread)) == 4000
+        assert spread.mean() == pytest.approx(0.125, abs=0.005)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +69,7 @@ def test_points_outside_and_on_bounds():
     found = model.score_samples([[0.0], [1.0], [-1e-9], [1.1], [0.5]])
     assert np.isfinite(found).tolist() == [True, True, False, False, True]
     assert found[2:4].tolist() == [-INF, -INF]
-    with pytest.raises(ValueError, match=r"column 0 holds -0\.1, which is outside of its bounds \[0, 1\]; correct"):
+    with pytest.raises(ValueError, match=r"column 0 holds -0\.1, outside its bounds \[0, 1\]; correct"):
         model.fit(x - 0.1)
 
 
@@ -84,7 +94,7 @@ def test_bounds_far_away_are_left_out(bounds):
     ],
 )
 def test_forms_of_bounds(bounds, expected):
-    low, high = limits(bounds, Labels(3, ["a", "b", "c"]))
+    low, high = limits(bounds, ColumnLabels(3, ["a", "b", "c"]))
     assert list(zip(low, high, strict=True)) == expected
 
 
@@ -119,7 +129,7 @@ def test_integers_beside_numbers():
 
 def test_fractions_have_no_probability_among_integers():
     model = PLUDensity((0,), **FEW).fit(RNG.poisson(3, (200, 1)))
-    with pytest.warns(UserWarning, match=r"columns \[0\] held integers in fit and hold others now"):
+    with pytest.warns(UserWarning, match=r"columns \[0\] held only integers in fit; other values"):
         assert model.score_samples([[2.5], [2.0]])[0] == -INF
     with pytest.warns(UserWarning, match="rows are distinct"):
         other = PLUDensity((0,), integers=None, **FEW).fit(RNG.poisson(3, (200, 1)))
@@ -131,7 +141,7 @@ WHOLE = np.array([[1.0, 0.5, 1e300], [2.0, 1.0, 1e300]])
 
 @pytest.mark.parametrize("integers", ["auto", ["a"], {0}, [True, False, False], np.array([True, False, False]), None])
 def test_which_columns_are_integers(integers):
-    found = whole(WHOLE, integers, Labels(3, ["a", "b", "c"]))
+    found = find_integers(WHOLE, integers, ColumnLabels(3, ["a", "b", "c"]))
     assert found.tolist() == [integers is not None, False, False]
 
 
@@ -147,15 +157,15 @@ def test_which_columns_are_integers(integers):
             {"bounds": [(0, 1), 5, None]},
             r"bounds of column 1 \(b\) must be two numbers \(low, high\), None for no bound",
         ),
-        ({"integers": [1]}, r"integers names column 1 \(b\), which holds 0\.5; round it, or leave"),
+        ({"integers": [1]}, r"integers names column 1 \(b\), which holds 0\.5; round it, or remove"),
         ({"integers": "all"}, "integers must be"),
         ({"integers": ["d"]}, "integers names columns by 0, .* got 'd'"),
     ],
 )
 def test_wrong_bounds_and_integers_are_named(given, message):
-    labels = Labels(3, ["a", "b", "c"])
+    labels = ColumnLabels(3, ["a", "b", "c"])
     with pytest.raises(ValueError, match=message):
-        limits(given["bounds"], labels) if "bounds" in given else whole(WHOLE, given["integers"], labels)
+        limits(given["bounds"], labels) if "bounds" in given else find_integers(WHOLE, given["integers"], labels)
 
 
 def test_rounded_values_do_not_attract_the_density():

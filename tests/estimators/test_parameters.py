@@ -49,7 +49,7 @@ WRONG = [
     ),
     (PLUClassifier, {"class_weight": {7: 1.0}}, "not in class_weight"),
     *((PLUDensity, {"n_blocks": value}, "n_blocks, if not .auto., must be") for value in ("many", (2, -1), True)),
-    (PLUDensity, {"n_blocks": ()}, "n_blocks must name a number of blocks, got none"),
+    (PLUDensity, {"n_blocks": ()}, "n_blocks must have at least one number of blocks, got none"),
     *(
         (PLUDensity, options, f"{named}.* need .*at most 134217728 .* take fewer blocks")
         for options, named in (

@@ -36,24 +36,6 @@ def test_the_certificate_multiplies_norms_and_slopes(perturb):
     assert str(certificate).startswith("invertible network: 3 features, 5 parts\n")
 
 
-@pytest.mark.parametrize("linear", ["lu", "orthogonal"])
-def test_no_two_points_are_farther_apart_than_the_certificate_says(perturb, linear):
-    """Also images of far and of near points, on both sides of kinks."""
-    torch.manual_seed(0)  # of what is perturbed
-    generator = torch.Generator().manual_seed(0)
-    network = InvertibleNetwork(3, 4, activation=alternating(PLU, 0.3), linear=linear, generator=generator)
-    network = perturb(network).double()
-    x = 3 * torch.randn(500, 3, generator=generator, dtype=torch.float64)
-    sizes = 10 ** torch.empty(500, 1, dtype=torch.float64).uniform_(-6, 2, generator=generator)
-    other = x + sizes * torch.randn(500, 3, generator=generator, dtype=torch.float64)
-    with torch.no_grad():
-        stretch = (network(x) - network(other)).norm(dim=-1) / (x - other).norm(dim=-1)
-        certificate = network.certificate()
-    assert stretch.max() <= certificate.lipschitz * (1 + 1e-6)
-    assert 1 / stretch.min() <= certificate.inverse_lipschitz * (1 + 1e-6)
-    assert certificate.lipschitz < 10 * stretch.max()
-
-
 def test_values_log_det_and_bijection_agree(perturb):
     network = perturb(InvertibleNetwork(np.int64(3), np.int64(4))).double()
     assert [part.alpha[0].item() for part in network.bijection.parts()[1::2]] == pytest.approx([0.7, 1 / 0.7] * 2)

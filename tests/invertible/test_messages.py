@@ -45,15 +45,15 @@ FITS = [
     (HOLED, {}, ValueError, "finite data, got 1 values that are not (in torch.float32), the first at index (4, 1)"),
     (torch.empty(0, 2), {}, ValueError, "n > 0, got a tensor of shape (0, 2)"),
     (torch.ones(10, 3), {}, ValueError, "fit needs points of 2 features, a tensor of shape (n, 2), n > 0, got"),
-    ("points", {}, TypeError, "fit takes a tensor, an array or nested lists of points, a function that draws"),
+    ("points", {}, TypeError, "fit expects a tensor, an array or nested lists of points, a function that draws"),
     ([[1.0, 2.0], [3.0]], {}, TypeError, "got list: "),
-    (X.to_sparse(), {}, TypeError, "fit takes dense tensors, got one of torch.sparse_coo; pass tensor.to_dense()"),
+    (X.to_sparse(), {}, TypeError, "fit expects a dense tensor, got one of torch.sparse_coo; pass tensor.to_dense()"),
     (NESTED, {}, TypeError, "got a nested one; pass torch.cat(tensor.unbind())"),
-    (X.to("meta"), {}, TypeError, "got a tensor on the device meta; pass the data themselves"),
-    (X * 1j, {}, TypeError, "fit takes real numbers, got a tensor of torch.complex64; pass its real part"),
+    (X.to("meta"), {}, TypeError, "got a tensor on the device meta; pass the data itself"),
+    (X * 1j, {}, TypeError, "fit expects real numbers, got a tensor of torch.complex64; pass its real part"),
     (MASKED, {}, ValueError, "data must not be masked, got 1 masked numbers, the first at index (4, 1)"),
-    (iter([X] * 2), {}, ValueError, "the loader has no batches left; give one that can be read again"),
-    (X[:1], {}, ValueError, "one point has no density: give at least two different points"),
+    (iter([X] * 2), {}, ValueError, "the loader has no batches left; pass one that can be read again"),
+    (X[:1], {}, ValueError, "one point has no density: pass at least two different points"),
     # weights, validation and contexts
     (X, {"weights": [0.0] * 9 + [1.0]}, ValueError, "one point has no density"),
     (X, {"weights": torch.ones(9)}, ValueError, "one number for each of the 10 points, got shape (9,)"),
@@ -69,10 +69,10 @@ FITS = [
     (X, {"patience": 5}, ValueError, "patience needs validation, got patience=5 without"),
     (X, {"lr": math.inf}, ValueError, "lr must be a positive number, got inf"),
     (X, {"clip": 0.0}, ValueError, "clip must be a positive number, got 0.0"),
-    (X, {"anneal": "rho"}, TypeError, "anneal takes an Annealing such as RHO, got 'rho'"),
+    (X, {"anneal": "rho"}, TypeError, "anneal must be an Annealing such as RHO, got 'rho'"),
     (X, {"anneal": RHO}, ValueError, "rho is learned in this bijection, so it cannot be annealed; leave anneal out"),
-    (X, {"generator": 5}, TypeError, "generator takes a torch.Generator, or None, got 5"),
-    (X, {"progress": 5}, TypeError, "progress takes True, False or a function of (steps done, loss), got 5"),
+    (X, {"generator": 5}, TypeError, "generator must be a torch.Generator or None, got 5"),
+    (X, {"progress": 5}, TypeError, "progress must be True, False or a function of (steps done, loss), got 5"),
 ]
 
 
@@ -114,13 +114,13 @@ C3 = torch.zeros(3)
 CALLS = [
     # flows
     (without_gradients, RuntimeError, "fit needs gradients, which torch.inference_mode() forbids; call fit outside"),
-    (lambda: PLAIN.frozen().fit(X, 3), ValueError, "this flow has nothing to learn"),
+    (lambda: PLAIN.frozen().fit(X, 3), ValueError, "this flow has no trainable parameters"),
     (lambda: GIVEN.fit(X), ValueError, "this flow is conditional: give a context of 3 numbers for each point"),
     (lambda: GIVEN.fit(X, context=torch.ones(9, 3)), ValueError, "its own context, got 10 points and 9 contexts"),
     (lambda: GIVEN.fit(X, context=X), ValueError, "fit needs contexts of 3 numbers, a tensor of shape (n, 3)"),
     (lambda: GIVEN.fit(lambda n: (X, X, X)), ValueError, "a batch must be points, or points and contexts, got 3 parts"),
-    (lambda: PLAIN.log_prob([[0.0, 0.0]]), TypeError, "log_prob takes tensors, got list; torch.as_tensor makes one"),
-    (lambda: PLAIN.log_prob(X.to_sparse()), TypeError, "log_prob takes dense tensors, got one of torch.sparse_coo"),
+    (lambda: PLAIN.log_prob([[0.0, 0.0]]), TypeError, "log_prob expects a tensor, got list; convert it"),
+    (lambda: PLAIN.log_prob(X.to_sparse()), TypeError, "log_prob expects a dense tensor, got one of"),
     (lambda: PLAIN.given(C3), ValueError, "this flow has no context; conditional(...) makes a bijection with one"),
     (lambda: PLAIN.sample(0), ValueError, "number of samples must be an integer of at least 1, got 0"),
     (lambda: GIVEN.log_prob(X), ValueError, "this flow is conditional: give a context of 3 numbers"),
@@ -129,9 +129,9 @@ CALLS = [
     (lambda: GIVEN.log_prob(X[0], [0.0] * 3), TypeError, "context must be a tensor, got list"),
     (lambda: GIVEN.log_prob(X[0], C3.double()), TypeError, "holds torch.float32 and got torch.float64"),
     (lambda: GIVEN.log_prob(X, torch.zeros(7, 3)), ValueError, "shape (10, 2) and contexts of shape (7, 3)"),
-    (lambda: GIVEN.given(torch.zeros(10, 3).to_sparse()), TypeError, "context takes dense tensors, got one of"),
+    (lambda: GIVEN.given(torch.zeros(10, 3).to_sparse()), TypeError, "context expects a dense tensor, got one of"),
     (lambda: GIVEN.sample(5, with_nan(4, 3)), ValueError, "contexts must be finite, got nan at index (0, 1); drop or"),
-    (lambda: GIVEN.given(torch.zeros(2, 3)), ValueError, "give one context, shape (3,), got shape (2, 3)"),
+    (lambda: GIVEN.given(torch.zeros(2, 3)), ValueError, "pass one context, shape (3,), got shape (2, 3)"),
     (lambda: GIVEN.frozen(), ValueError, "flow.given(context).frozen()"),
     (lambda: Flow(PLU(2), d.Normal), TypeError, "the base must be a Distribution of torch.distributions, got"),
     (lambda: Flow(PLU(2), d.Categorical(X[0].abs())), ValueError, "vectors of 2 features, got event shape (); wrap it"),
@@ -139,10 +139,10 @@ CALLS = [
     (
         lambda: Flow(PLU(2), d.MultivariateNormal(X[0], torch.eye(2))).sample(1, generator=torch.Generator()),
         ValueError,
-        "takes no generator",
+        "accepts no generator",
     ),
-    (lambda: to_flow(sharp_network(0.3)), ValueError, "got one in training with corners of rho 0.3"),
-    (lambda: toy("ring", 5), ValueError, "there is no toy density 'ring'; choose one of moons, gaussians"),
+    (lambda: to_flow(sharp_network(0.3)), ValueError, "without rounded corners, got rho = 0.3"),
+    (lambda: toy("ring", 5), ValueError, "unknown toy density 'ring'; choose one of moons, gaussians"),
     # annealing and roundings
     (lambda: Annealing(0.9, 0.1, until=2.0), ValueError, "until must lie in (0, 1], got 2.0; the default is 0.7"),
     (lambda: Annealing(0.9, -0.1), ValueError, "rho must lie strictly between 0 and 1, got -0.1"),
@@ -153,10 +153,10 @@ CALLS = [
     ),
     # bijections
     *(
-        (lambda user=user: user(NETWORK), TypeError, "takes bijections, got InvertibleNetwork; of a network take its")
+        (lambda user=user: user(NETWORK), TypeError, "expects a bijection, got InvertibleNetwork; pass network.")
         for user in (Flow, Inverse, Frozen, Chain, BijectionTransform)
     ),
-    (lambda: Chain(torch.nn.Linear(2, 2)), TypeError, "a Chain takes bijections, got Linear"),
+    (lambda: Chain(torch.nn.Linear(2, 2)), TypeError, "a Chain expects a bijection, got Linear"),
     (lambda: Chain(), ValueError, "a Chain needs at least one bijection, got none"),
     (lambda: Chain(PLU(2), PLU(3)), ValueError, "same number of features, got [2, 3]"),
     (lambda: PLU(0), ValueError, "features must be at least 1, got 0"),
@@ -168,7 +168,7 @@ CALLS = [
         for a in (0.0, math.nan, 1e30)
     ),
     (lambda: SmoothPLU(2, c=-1.0), ValueError, "c must be positive and finite in a bijection"),
-    (lambda: PLU(2, X[0]), TypeError, "alpha must be a number, the same for all features at the start, got Tensor"),
+    (lambda: PLU(2, X[0]), TypeError, "must be a number, the initial value of all features, got Tensor"),
     (lambda: PLU(2, boundary="flux"), TypeError, "boundary must be True or False, got 'flux'"),
     (
         lambda: LU.from_matrix(torch.ones(2, 2)),
@@ -200,7 +200,7 @@ CALLS = [
     (lambda: InvertibleNetwork(2, -1), ValueError, "depth, the number of blocks of layer and activation, must be an"),
     (lambda: density(2, 2.5), ValueError, "blocks must be an integer of at least 0, got 2.5"),
     (lambda: conditional(2, 1, -1), ValueError, "blocks must be an integer of at least 0, got -1"),
-    (lambda: density(2, activation="relu"), ValueError, "there is no density activation 'relu'; choose one of smooth"),
+    (lambda: density(2, activation="relu"), ValueError, "unknown activation 'relu'; choose one of smooth"),
     (lambda: conditional(2, 0), ValueError, "context must be an integer of at least 1, got 0"),
     (lambda: conditional(2, 1, hidden=(4, True)), ValueError, "each of hidden must be an integer of at least 1, got"),
     (lambda: conditional(2, 1, hidden=5), TypeError, "units of each hidden layer, such as (64, 64), got 5"),

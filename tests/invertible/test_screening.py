@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from plunit.invertible import TOYS, Flow, conditional, density, toy
-from plunit.invertible.screening import screen
+from plunit.invertible.batches import screen
 
 
 def normal(n, columns, seed=0):
@@ -45,8 +45,8 @@ def test_good_data_are_not_mentioned(name, dtype):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (normal(1, 3), "one point has no density: give at least two different points"),
-        (with_column(Z, 2, 7.0), r"column 2 is constant \(7\), .* drop what is constant"),
+        (normal(1, 3), "one point has no density: pass at least two different points"),
+        (with_column(Z, 2, 7.0), r"column 2 is constant \(7\), .* drop constant columns"),
         (torch.zeros(50, 8), r"columns 0, 1, 2, 3, 4 and 3 more are constant \(0\)"),
         (with_column(Z, 3, Z[:, 1]), r"columns 1, 3 are linearly dependent .* drop columns that others determine"),
         (with_column(Z, 0, 2 * Z[:, 1] - Z[:, 2] + 5), "columns 0, 1, 2 are linearly dependent"),

@@ -245,24 +245,6 @@ def test_numbers_of_numpy_are_numbers_and_gradients_need_not_be_enabled(given, p
 STEPS = 11
 
 
-class Recorder:
-    """A model with one rounding and another buffer, of which the roundings are written down."""
-
-    def __init__(self):
-        self.seen, self.buffers = [], {"part.raw_rho": torch.zeros(2), "part.bias": torch.zeros(())}
-
-    def named_buffers(self):
-        return self.buffers.items()
-
-    def sharpen(self):
-        self.seen.append("sharpen")
-        self.buffers.pop("part.raw_rho")
-
-    def note(self):
-        self.seen += [self.buffers["part.raw_rho"][0].sigmoid().item()] if "part.raw_rho" in self.buffers else [None]
-        assert self.buffers["part.bias"] == 0
-
-
 def test_the_steps_follow_a_half_cosine_to_zero(monkeypatch):
     found, step = [], torch.optim.Adam.step
 
@@ -273,17 +255,6 @@ def test_the_steps_follow_a_half_cosine_to_zero(monkeypatch):
     monkeypatch.setattr(torch.optim.Adam, "step", seen)
     small_fit(STEPS, lr=0.3)
     assert found == pytest.approx([0.3 * (1 + math.cos(math.pi * step / STEPS)) / 2 for step in range(STEPS)])
-
-
-def test_rho_is_set_in_each_step_and_the_corners_are_removed_after():
-    model = Recorder()
-    for step in range(8):
-        assert RHO.shrink_corners(model, step, STEPS) == (step < 7)
-        model.note()
-    values = [0.9 * (0.02 / 0.9) ** (step / 7) for step in range(7)]  # 0.7 of the steps 0, ..., 10
-    assert model.seen[:7] == pytest.approx(values, rel=1e-5)
-    assert model.seen[7:] == ["sharpen", None]
-    assert RHO.first_sharp_step(STEPS) == 7
 
 
 @pytest.mark.parametrize("activation", ["annealed", "smooth"])

@@ -14,7 +14,7 @@ from plunit.lab.experiment import catalogue
 SINE = catalogue()["sine"]
 (CELL,) = SINE.cells(["plu"], 8, "numpy")
 FAMILIES = ["fit", "series", "depth", "inverse", "cost", "cifar10", "compare"]
-READ_ONLY = [f"{name}.py" for name in ("claims", "style", "story", "publishing", "plan", "running")]
+READ_ONLY = [f"{name}.py" for name in ("claims", "pictures", "report", "plan", "running")]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_all_that_determines_the_result_is_in_the_key(change):
 
 def test_the_version_is_in_the_key_and_the_path_of_a_table_is_not(monkeypatch):
     compare = catalogue()["compare"]
-    here, there = (compare.varied({"sha256": "1", "path": path}).cells(["plu"], 1, "numpy") for path in ("a", "b"))
+    here, there = (compare.vary({"sha256": "1", "path": path}).cells(["plu"], 1, "numpy") for path in ("a", "b"))
     assert dataclasses.replace(here[0], experiment="") == dataclasses.replace(there[0], experiment="")
     assert "path" not in here[0].describe()["spec"]
     before = CELL.key

@@ -153,14 +153,14 @@ def test_claims_are_judged_on_the_statistics_that_can_be_computed():
 
 
 def test_claims_on_a_variant_are_ours_and_name_it():
-    varied = COINS.varied({"x": 3})
+    varied = COINS.vary({"x": 3})
     (found,) = judge({varied.name: varied}, {varied.name: RUNS})
     assert (found.claim.said, found.experiment) == ("Both are large (x = 3).", "coins+x=3")
 
 
 def test_a_variant_of_a_paper_s_experiment_does_not_judge_the_paper(monkeypatch):
     monkeypatch.setattr(claims, "CLAIMS", (Claim("dead", "coins", "first", Range(low=5), setting="there"),))
-    varied = COINS.varied({"x": 3})
+    varied = COINS.vary({"x": 3})
     usual, ours = (judge({one.name: one}, {one.name: RUNS})[0].claim for one in (COINS, varied))
     assert (usual.statement, usual.setting) == ("dead", "there")
     assert (ours.statement, ours.setting) == ("", "")

@@ -146,9 +146,9 @@ def test_an_installed_package_brings_its_experiment(package, tmp_path):
         ("import dataclasses, typing", "raise SystemExit(3)", "SystemExit: 3"),
         ("EXPERIMENTS = (", "NAMELESS = (", "AttributeError: module 'coins' has no attribute 'EXPERIMENTS'"),
         ("EXPERIMENTS = (", "EXPERIMENTS = (5, ", "TypeError: 5 is not an Experiment"),
-        ('Coin("coin"', 'Coin("sine"', "ValueError: the name 'sine' is taken"),
-        ('Coin("coin"', 'Coin("../../x"', "ValueError: the name '../../x' is taken, or has other letters than"),
-        ('Coin("coin"', 'Coin(""', "ValueError: the name '' is taken, or has other letters than"),
+        ('Coin("coin"', 'Coin("sine"', "ValueError: the name 'sine' is in use"),
+        ('Coin("coin"', 'Coin("../../x"', "ValueError: the name '../../x' is in use, or has other letters than"),
+        ('Coin("coin"', 'Coin(""', "ValueError: the name '' is in use, or has other letters than"),
         ("CoinSpec())", "CoinSpec(), '9')", "ValueError: coin has section '9'"),
         ('Claim("", "coin"', 'Claim("half", "coin"', "UserError: a claim of coin is about 'half'"),
         ('Claim("", "coin"', 'Claim("dead", "coin"', "ValueError: a claim of coin must be on coin"),
@@ -202,9 +202,9 @@ def test_changes_are_parsed_written_and_read_again(name, assignments, changes):
 
 def test_a_variant_has_a_name_of_its_own_but_other_steps_of_a_long_experiment_make_none():
     sine, cifar10 = catalogue()["sine"], catalogue()["cifar10"]
-    varied = sine.varied({"widths": (1, 8, 1), "lr": 0.003})
+    varied = sine.vary({"widths": (1, 8, 1), "lr": 0.003})
     assert (varied.name, varied.variant) == ("sine+lr=0.003+widths=1x8x1", "lr = 0.003, widths = 1x8x1")
-    assert sine.varied({}) == sine
-    assert sine.varied({"steps": 5}).name == "sine+steps=5"
-    short = cifar10.varied({"steps": 5})
+    assert sine.vary({}) == sine
+    assert sine.vary({"steps": 5}).name == "sine+steps=5"
+    short = cifar10.vary({"steps": 5})
     assert (short.name, short.variant, short.spec.steps) == ("cifar10", "", 5)

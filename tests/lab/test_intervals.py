@@ -1,4 +1,4 @@
-"""Intervals cover what they estimate as often as they say; seeds that diverge, and pairs of seeds."""
+"""Intervals cover what they estimate as often as they say; seeds that diverge, pairs of seeds, and of activations."""
 
 import math
 
@@ -10,6 +10,7 @@ from plunit.base.errors import UserError
 from plunit.base.ranges import Range
 from plunit.lab.intervals import (
     Estimate,
+    compare_pairs,
     mean,
     median,
     paired_ratios,
@@ -110,9 +111,9 @@ def test_pairs_have_the_same_seeds(seeds):
         paired_ratios(other, five, "loss")
 
 
-def least_seeds(minority):
-    """By brute force: the fewest seeds whose interval leaves out the end, if that share lies on its other side."""
-    for n in range(1, 2000):
+def least_seeds(minority, there):
+    """By brute force: the fewest seeds, more than there are, whose interval leaves out the end."""
+    for n in range(there + 1, 2000):
         found = median(np.where(np.arange(n) < math.floor(minority * n + 1e-9), 0.0, 2.0))
         if found.low > 1:
             return n
@@ -120,13 +121,49 @@ def least_seeds(minority):
 
 
 @pytest.mark.parametrize("claimed", [Range(low=1), Range(high=1), Range(1, 5), Range(-5, 1)])
-@pytest.mark.parametrize(("minority", "n"), [(1, 5), (2, 5), (2, 6), (3, 7), (9, 20), (0, 4)])
+@pytest.mark.parametrize(("minority", "n"), [(1, 5), (2, 5), (2, 6), (3, 7), (9, 20), (0, 4), (1, 8)])
 def test_the_number_of_seeds_that_would_decide(claimed, minority, n):
     sample = median(np.where(np.arange(n) < minority, 0.0, 2.0))
-    assert seeds_needed(sample, claimed) == least_seeds(minority / n)
+    assert seeds_needed(sample, claimed) == least_seeds(minority / n, n)
 
 
 def test_no_number_of_seeds_decides_a_tie_or_what_is_not_a_median():
     assert seeds_needed(median(np.array([0.0, 2.0] * 10)), Range(low=1)) == 0
     assert seeds_needed(share(np.zeros(5, bool)), Range(low=0.1)) == 0
     assert seeds_needed(median(np.array([])), Range(low=1)) == 0
+
+
+def runs(**losses):
+    return {name: {"seed": np.arange(len(column)), "loss": np.array(column)} for name, column in losses.items()}
+
+
+def test_a_cell_names_the_lower_one_or_says_that_no_difference_is_seen():
+    generator = np.random.default_rng(0)
+    good, alike, bad = (generator.lognormal(size=40) * scale for scale in (1, 1, 10))
+    matrix = compare_pairs(runs(tanh=bad, plu=good, relu=alike), "loss")
+    assert {row: {column: pair.verdict for column, pair in pairs.items()} for row, pairs in matrix.items()} == {
+        "tanh": {"plu": "higher", "relu": "higher"},
+        "plu": {"tanh": "lower", "relu": "no difference seen"},
+        "relu": {"tanh": "lower", "plu": "no difference seen"},
+    }
+    both = matrix["plu"]["relu"].estimate
+    theirs = scipy.stats.quantile_test(good / alike, p=0.5).confidence_interval(confidence_level=1 - 0.05 / 3)
+    assert (both.low, both.high) == tuple(theirs)
+    assert both.value == np.median(good / alike)
+
+
+def test_equal_losses_show_no_difference_and_few_seeds_nothing():
+    assert compare_pairs(runs(a=np.ones(9), b=np.ones(9)), "loss")["a"]["b"].verdict == "no difference seen"
+    assert compare_pairs(runs(a=np.ones(5), b=np.zeros(5)), "loss")["a"]["b"].verdict == "too few seeds"
+    assert compare_pairs({}, "") == {}
+
+
+def test_alike_activations_are_rarely_told_apart_however_many_pairs_there_are():
+    """Of 200 tables with five activations that do not differ, about one in twenty shows some difference."""
+    generator = np.random.default_rng(7)
+    found = 0
+    for _ in range(200):
+        columns = dict(zip(("relu", "tanh", "gelu", "plu", "silu"), generator.lognormal(size=(5, 30)), strict=True))
+        pairs = [pair for row in compare_pairs(runs(**columns), "loss").values() for pair in row.values()]
+        found += any(pair.verdict in ("lower", "higher") for pair in pairs)
+    assert found <= 20

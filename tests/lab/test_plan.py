@@ -35,11 +35,11 @@ def test_commands_repeat_their_part():
 def test_results_add_up_and_what_is_replaced_is_said():
     lines = []
     more = Part("sine", 3, ("relu", "plu"), "numpy")
-    merged = plan.merged(PLAN, {"sine": more}, lines.append)
-    assert merged == PLAN | {"sine": dataclasses.replace(more, activations=("plu", "tanh", "relu"))}
+    result = plan.merge_plans(PLAN, {"sine": more}, lines.append)
+    assert result == PLAN | {"sine": dataclasses.replace(more, activations=("plu", "tanh", "relu"))}
     assert lines == []
     other = dataclasses.replace(more, seeds=5)
-    assert plan.merged(PLAN, {"sine": other}, lines.append)["sine"] == other
+    assert plan.merge_plans(PLAN, {"sine": other}, lines.append)["sine"] == other
     (line,) = lines
     assert PLAN["sine"].command() in line
 
@@ -65,7 +65,7 @@ def test_what_the_folder_has_is_the_default(tmp_path):
     plan.save(tmp_path, {"sine": stored})
     asked = plan.for_run(tmp_path, "sine", activations="relu,gelu")
     assert asked["sine"] == Part("sine", 7, ("relu", "gelu"), "numpy")
-    assert plan.merged({"sine": stored}, asked, pytest.fail)["sine"].activations == ("tanh", "relu", "gelu")
+    assert plan.merge_plans({"sine": stored}, asked, pytest.fail)["sine"].activations == ("tanh", "relu", "gelu")
     assert plan.for_run(tmp_path, "sine", assignments=["lr=0.1"], engine="numpy")["sine+lr=0.1"].seeds == 1024
 
 
@@ -130,10 +130,10 @@ def edited(**changes):
         ({"plunit": plunit.__version__}, "not written by plunit"),
         ({"plunit": "0.0.1", "experiments": {}}, "holds results of plunit 0.0.1"),
         ({**edited(), "x": " " * (1 << 20)}, "at most 1,048,576 are read"),
-        ({**edited(), "experiments": {"sine": {"seeds": 3}}}, "sine must have a field 'base'"),
+        ({**edited(), "experiments": {"sine": {"seeds": 3}}}, "sine needs a field 'base'"),
         (edited(base="no-such"), "unknown experiment 'no-such'"),
         (edited(seeds="x"), f"seeds {NUMBERS} 'x'"),
-        (edited(steps=5), "cifar10 can have no field 'steps'"),
+        (edited(steps=5), "unknown field 'steps' of cifar10"),
         (edited(engine={}), "engine must be a text"),
         (edited(engine="native"), "does not take engine 'native'"),
         (edited(activations=["nosuch"]), "unknown activation of cifar10 'nosuch'; there are tanh, relu"),

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from plunit.lab import publishing
+from plunit.lab.report import write_report
 
 NAMES = ("sine", "surface", "depth")
 SIZES = {"desk": (1200, 900), "phone": (390, 844)}
@@ -15,7 +15,7 @@ def report(tmp_path_factory, quick_lab, compute):
     parts = quick_lab(*NAMES, seeds=6)
     parts["sine"] = dataclasses.replace(parts["sine"], activations=("tanh", "relu", "plu", "gelu"))  # and a matrix
     folder = tmp_path_factory.mktemp("report")
-    publishing.write_report(folder, parts, compute(folder, parts))
+    write_report(folder, parts, compute(folder, parts))
     return (folder / "report.html").as_uri()
 
 

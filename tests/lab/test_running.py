@@ -134,11 +134,11 @@ def test_data_that_cannot_be_had_is_an_error_or_a_line(console, tmp_path, monkey
 
 def test_progress_of_unfinished_cells_counts(tmp_path):
     path = tmp_path / "unfinished" / "cell"
-    assert scratch.done(path) == 0
+    assert scratch.read_progress(path) == 0
     scratch.write_progress(path, 0.25)
-    assert scratch.done(path) == 0.25
+    assert scratch.read_progress(path) == 0.25
     path.with_name(f"{path.name}.progress").write_text("0.2x")
-    assert scratch.done(path) == 0
+    assert scratch.read_progress(path) == 0
     scratch.clear(path)
     assert list(path.parent.iterdir()) == []
 
@@ -259,7 +259,7 @@ def test_clean_waits_for_a_run_and_refuses_a_plan_that_it_cannot_read(tmp_path, 
     other = tmp_path / "cells" / f"depth-plu-0-{'0' * 32}.npz"
     other.touch()
     cleaner = threading.Thread(target=running.clean, args=(tmp_path, console), daemon=True)
-    with store.locked(tmp_path, "run", pytest.fail):
+    with store.lock(tmp_path, "run", pytest.fail):
         cleaner.start()
         wait_until(lambda: "another `plunit` works in" in console.export_text(clear=False))
         assert other.exists()

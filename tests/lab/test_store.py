@@ -142,8 +142,8 @@ def test_only_files_of_cells_that_the_plan_lacks_are_unused(tmp_path):
         (tmp_path / name).write_text("mine")
     (tmp_path / "cells" / f"folder-0-{'0' * 32}.npz").mkdir()
     own = store.path_of(tmp_path, OTHER)
-    found = store.unused(tmp_path, plan)
+    found = store.find_unused(tmp_path, plan)
     assert {path.name for path in found} == {own.name, f"{own.stem}.progress", f"{own.stem}.checkpoint"}
     size = sum(path.stat().st_size for path in found)
     assert store.size_text(found) == f"3 files, {size / 1e6:.1f} MB"
-    assert store.unused(tmp_path / "nowhere", plan) == []
+    assert store.find_unused(tmp_path / "nowhere", plan) == []

@@ -9,11 +9,10 @@ from plunit.base.ranges import Range
 from plunit.lab.claims import Claim, Judged, answers, judge
 from plunit.lab.intervals import Estimate
 from plunit.lab.read.depth import EXPERIMENTS as DEPTHS
-from plunit.lab.read.reach import EXPERIMENTS as REACHES
-from plunit.lab.read.sine import SINE
-from plunit.lab.story import final_losses, opening, plain, with_interval
+from plunit.lab.read.fit import REACH, SINE
+from plunit.lab.report import final_losses, opening, plain, with_interval
 
-DEPTH, REACH = DEPTHS[0], REACHES[0]
+DEPTH = DEPTHS[0]
 
 
 def losses(**factors):
@@ -33,13 +32,13 @@ def found_in(experiments, results):
 
 
 def test_the_opening_counts_verdicts_compares_losses_of_sections_2_to_4_and_names_what_was_refuted():
-    varied = SINE.varied({"lr": 0.1})
+    varied = SINE.vary({"lr": 0.1})
     reached = {name: {**arrays, "adam_loss": arrays["final_loss"]} for name, arrays in RUNS.items()}
     experiments = {"sine": SINE, varied.name: varied, "reach": REACH}
     results = {"sine": RUNS, varied.name: RUNS, "reach": reached}  # ratios of the variant and of reach are left out
     first, compared, refuted = opening(experiments, results, found_in(experiments, results))
     assert first.startswith("Of 5 statements of the paper, judged on up to 6 seeds, 1 holds, 2 are refuted, ")
-    assert compared == "Seed by seed, ReLU's final loss is this many times PLU's: 5 (5 to 5) on the sine."
+    assert compared == "ReLU's final loss divided by PLU's, median over seeds: 5 (5 to 5) on the sine."
     assert refuted == (
         "Refuted: “On the sine, ReLU networks have fewer line segments than PLU networks”; "
         "“On the sine, PLU's and tanh's losses are two orders of magnitude lower than ReLU's”."
@@ -53,7 +52,7 @@ def test_losses_are_compared_only_where_both_are_there(runs):
 
 def test_without_statements_the_opening_is_the_findings():
     runs = {"relu": {"seed": np.arange(5), "gradient_norm": np.linspace(0.1, 0.3, 30).reshape(6, 5)}}
-    varied = SINE.varied({"lr": 0.1})
+    varied = SINE.vary({"lr": 0.1})
     experiments = {"depth": DEPTH, "sine": SINE, varied.name: varied}
     depth, sine = DEPTH.finding(runs), SINE.finding(RUNS)
     title = SINE.title

@@ -117,7 +117,7 @@ def test_enclosures_hold_every_number_within_the_error(seed):
     """Against fractions, at both ends of the error and at the knots inside, with terms that cancel."""
     rng = np.random.default_rng(seed)
     knots = np.sort(rng.normal(size=3))
-    f = activation.piecewise(knots, rng.normal(size=4) * 10.0 ** rng.integers(-3, 4, 4), rng.normal()).spread(1)
+    f = activation.piecewise(knots, rng.normal(size=4) * 10.0 ** rng.integers(-3, 4, 4), rng.normal()).broadcast(1)
     for z, error in zip(rng.normal(size=20), 10.0 ** rng.integers(-18, 0, 20), strict=True):
         y, far = (float(part[0]) for part in f.functions.enclose(np.array([z]), np.array([error])))
         ends = Fraction(z) - Fraction(error), Fraction(z) + Fraction(error)

@@ -7,7 +7,7 @@ import pytest
 from rational_networks import forward, rational
 
 from plunit.pieces import activation, network
-from plunit.pieces.graphs import Pick, Product, Room, Tensor, Total, make_layers
+from plunit.pieces.graphs import Budget, Pick, Product, Tensor, Total, make_layers
 
 X = [Fraction(1, 3), Fraction(-2, 7), Fraction(5, 11)]
 
@@ -72,7 +72,7 @@ def random_graph(rng, kind):
 @pytest.mark.parametrize("seed", range(40))
 def test_layers_are_exactly_the_graph(seed, kind):
     output = random_graph(np.random.default_rng(seed), kind)
-    layering = make_layers(output, Room())
+    layering = make_layers(output, Budget())
     assert not layering.rounded
     assert forward(rational(network(layering.layers)), X) == exact(output, X, {})
 
@@ -82,7 +82,7 @@ def test_a_sum_that_is_rounded_stays_apart(other, layers):
     x = Tensor(3)
     parts = [Tensor(1, (x,), Product(np.full((1, 3), number))) for number in (0.1, other)]
     total = Tensor(1, tuple(parts), Total((1.0, 1.0)))
-    found = make_layers(total, Room()).layers
+    found = make_layers(total, Budget()).layers
     assert len(found) == layers
     assert forward(rational(network(found)), X) == exact(total, X, {})
 
@@ -92,7 +92,7 @@ def test_a_factor_is_joined_with_a_matrix_and_rounding_is_said():
     x = Tensor(3)
     for factor, rounded in ((2.0, False), (0.1, True)):
         scaled = Tensor(4, (Tensor(4, (x,), Product(rng.normal(size=(4, 3)))),), Pick(np.arange(4), factor))
-        layering = make_layers(scaled, Room())
+        layering = make_layers(scaled, Budget())
         assert layering.rounded == rounded
         assert len(layering.layers) == 1
 
@@ -101,15 +101,15 @@ def test_what_is_larger_than_its_parts_is_carried_as_these():
     x = Tensor(2)
     units = Tensor(2, (x,), activation=activation.relu())
     wide = Tensor(9, (x,), Product(np.ones((9, 2))))
-    layers = make_layers(Tensor(9, (wide, Tensor(9, (units,), Product(np.ones((9, 2))))), Total((1.0, 1.0))), Room())
+    layers = make_layers(Tensor(9, (wide, Tensor(9, (units,), Product(np.ones((9, 2))))), Total((1.0, 1.0))), Budget())
     assert network(layers.layers).widths == (2, 4, 9)
 
 
 def test_arrays_that_are_dropped_make_room_again():
-    room = Room()
+    budget = Budget()
     for _ in range(5):
-        with room.lend():
-            room.take("an array", 2**30)
-    room.take("an array", 2**30)
+        with budget.lend():
+            budget.take("an array", 2**30)
+    budget.take("an array", 2**30)
     with pytest.raises(ValueError, match="its arrays have"):
-        room.take("two more", 2**30), room.take("two more", 2**30)
+        budget.take("two more", 2**30), budget.take("two more", 2**30)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plunit.pieces import activation, network
-from plunit.pieces.merging import slim
+from plunit.pieces.merging import merge_units, slim
 
 POINTS = np.random.default_rng(0).integers(-8, 9, size=(300, 2)) / 4
 
@@ -14,7 +14,7 @@ def max_by_four(count):
     rows = np.kron(np.eye(count // 2), [[1, 1], [-1, -1], [1, -1], [-1, 1]])
     return [
         (rows, np.zeros(len(rows))),
-        activation.relu().spread(len(rows)),
+        activation.relu().broadcast(len(rows)),
         (np.kron(np.eye(count // 2), [[0.5, -0.5, 0.5, 0.5]]), np.zeros(count // 2)),
     ]
 
@@ -63,7 +63,7 @@ def test_random_layers_with_equal_and_opposite_rows_keep_their_function(seed):
     for _ in range(rng.integers(1, 4)):
         some = np.column_stack([rng.integers(-1, 2, size=(3, width)), rng.integers(-1, 2, size=3) / 2])
         rows = rng.choice([-1.0, 1.0], size=(7, 1)) * some[rng.integers(3, size=7)]
-        f = activation.beside([kinds[i].spread(1) for i in rng.choice(7, p=[0.4, *[0.1] * 6], size=7)])
+        f = activation.stack([kinds[i].broadcast(1) for i in rng.choice(7, p=[0.4, *[0.1] * 6], size=7)])
         layers += [(rows[:, :-1], rows[:, -1]), f]
         width = 7
     layers.append((rng.integers(-2, 3, size=(2, width)).astype(float), np.ones(2)))
@@ -74,12 +74,22 @@ def test_random_layers_with_equal_and_opposite_rows_keep_their_function(seed):
 
 
 def test_layers_of_zeros_keep_a_unit():
-    layers = [(np.zeros((3, 2)), np.ones(3)), activation.identity().spread(3), (np.ones((1, 3)), np.zeros(1))]
+    layers = [(np.zeros((3, 2)), np.ones(3)), activation.identity().broadcast(3), (np.ones((1, 3)), np.zeros(1))]
     assert network(slim(layers))(POINTS).tolist() == [[3.0]] * len(POINTS)
+
+
+@pytest.mark.parametrize(("numbers", "units"), [([0.25, 0.5], 1), ([0.1, 0.2], 2)])
+def test_equal_units_stay_where_their_sum_is_rounded(numbers, units):
+    net = network([([[1.0], [1.0]], [0.0, 0.0]), activation.relu(), ([numbers], [0.0])])
+    assert merge_units(net).widths == (1, units, 1)
 
 
 @pytest.mark.parametrize(("other", "identities"), [(0.5, 1), (0.3, 0)])
 def test_opposite_units_stay_where_their_sum_is_rounded(other, identities):
-    layers = [(np.array([[1.0], [-1.0]]), np.zeros(2)), activation.relu().spread(2), (np.array([[0.25, other]]), [0.0])]
+    layers = [
+        (np.array([[1.0], [-1.0]]), np.zeros(2)),
+        activation.relu().broadcast(2),
+        (np.array([[0.25, other]]), [0.0]),
+    ]
     (_, f, _) = slim(layers)
     assert (f.slopes == 1).all(axis=1).sum() == identities

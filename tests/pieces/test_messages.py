@@ -23,7 +23,7 @@ from plunit.pieces import (
     polygon_counts,
     polygons,
     quantize,
-    rescaled,
+    rescale,
     simplify,
     solve,
     to_relu,
@@ -33,7 +33,7 @@ ONE, TWO = (network([(np.eye(n), np.zeros(n)), activation.plu(), (np.ones((1, n)
 PAIR = ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))])
 BOX = ((-3.0, 3.0), (-2.0, 4.0))
 TENT, TWICE = Curve([0, 1, 2], [[0], [1], [0]], [[1], [-1]]), Curve([0, 1], [[0, 0], [1, 1]], [[1, 1]])
-W, B, F = np.ones((2, 3)), np.ones(2), activation.relu().spread(2)
+W, B, F = np.ones((2, 3)), np.ones(2), activation.relu().broadcast(2)
 FIRST, LAST = Layer(W, B, F), Layer(W[:, :2], B)
 START, SLOPE = ([[1.0]], [0.0]), ([0, 1], [[0], [1]])
 ENDS = [(1.0, 1.0), (2.0, 1.0), (-np.inf, 1.0), (0.0, np.nan), (0.0, np.inf)]
@@ -41,7 +41,10 @@ ENDS = [(1.0, 1.0), (2.0, 1.0), (-np.inf, 1.0), (0.0, np.nan), (0.0, np.inf)]
 VALUES = {
     "layers": [
         (lambda: network([([[np.nan]], [0.0])]), "layer 0", "finite"),
-        (lambda: network([START, ([[1.0, 2.0]], [0.0])]), "layer 1 takes 2 inputs, but 1 come"),
+        (
+            lambda: network([START, ([[1.0, 2.0]], [0.0])]),
+            "layer 1 expects 2 inputs, but the previous layer has 1 output",
+        ),
         (lambda: network([([[1.0]], [0.0, 0.0])]), "layer 0: weight must be"),
         (lambda: network([([1.0], [0.0])]), "layer 0: weight must be"),
         (lambda: network([activation.relu()]), "at least one affine layer"),
@@ -51,7 +54,7 @@ VALUES = {
         (lambda: Layer(W, B[:1]), "got (2, 3) and (1,)"),
         (lambda: Layer(W, W), "got (2, 3) and (2, 3)"),
         (lambda: Layer(W, B, activation.relu()), "needs leading shape (2,)"),
-        (lambda: Layer(W, B, activation.relu().spread(3)), "use .spread(units)"),
+        (lambda: Layer(W, B, activation.relu().broadcast(3)), "use .broadcast(units)"),
         (lambda: Network(()), "one or more layers"),
         (lambda: Network((FIRST,)), "an activation except the last"),
         (lambda: Network((LAST, LAST)), "an activation except the last"),
@@ -120,11 +123,11 @@ VALUES = {
     ],
     "networks of networks": [
         (lambda: difference(ONE, TWO), "1 -> 1 and 2 -> 1"),
-        (lambda: rescaled(TWO, scale=0.0), "scale must not be 0"),
-        (lambda: rescaled(TWO, output_scale=[0.0]), "scale must not be 0"),
-        (lambda: rescaled(TWO, shift=[1.0, 2.0, 3.0]), "shift must be a finite number or 2 of them"),
-        (lambda: rescaled(TWO, scale=np.inf), "scale must be a finite number"),
-        (lambda: rescaled(TWO, scale=1e-320), "larger than 1e308"),
+        (lambda: rescale(TWO, scale=0.0), "scale must not be 0"),
+        (lambda: rescale(TWO, output_scale=[0.0]), "scale must not be 0"),
+        (lambda: rescale(TWO, shift=[1.0, 2.0, 3.0]), "shift must be a finite number or 2 of them"),
+        (lambda: rescale(TWO, scale=np.inf), "scale must be a finite number"),
+        (lambda: rescale(TWO, scale=1e-320), "larger than 1e308"),
     ],
     "fixed point": [
         *((lambda bits=bits: quantize(ONE, [(0, 1)], bits), "bits must be 8 or 16") for bits in (4, 8.0, "16", None)),

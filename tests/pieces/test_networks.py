@@ -36,7 +36,7 @@ def test_members_of_an_ensemble():
 
 def test_a_network_whose_shapes_fit_is_built():
     weight, bias = np.ones((2, 3)), np.ones(2)
-    net = Network((Layer(weight, bias, activation.relu().spread(2)), Layer(weight[:, :2], bias)))
+    net = Network((Layer(weight, bias, activation.relu().broadcast(2)), Layer(weight[:, :2], bias)))
     assert net(np.ones(3)).tolist() == [9.0, 9.0]
     assert (net.widths, net.alone.members) == ((3, 2, 2), 1)
 

@@ -5,8 +5,8 @@ import pytest
 from fixed_networks import mixed, smooth
 from random_networks import dense_network, mixture, random_network
 
-from plunit.pieces import activation, difference, network, rescaled, to_relu
-from plunit.pieces.merging import merge
+from plunit.pieces import activation, difference, network, rescale, to_relu
+from plunit.pieces.merging import merge_units
 from plunit.pieces.rewriting import without_clip
 
 X = np.random.default_rng(9).uniform(-2, 2, (50, 3))
@@ -34,7 +34,7 @@ def test_raw_numbers_in_and_out(name):
     net, rng = SCALED[name], np.random.default_rng(0)
     shift, scale = rng.normal(size=net.inputs), rng.uniform(0.5, 2, net.inputs)
     up, height = rng.normal(size=net.outputs), rng.uniform(-2, -0.5, net.outputs)
-    raw = rescaled(net, shift=shift, scale=scale, output_shift=up, output_scale=height)
+    raw = rescale(net, shift=shift, scale=scale, output_shift=up, output_scale=height)
     x = rng.normal(size=(100, net.inputs))
     np.testing.assert_allclose(raw(x), up + height * net((x - shift) / scale), rtol=1e-12, atol=1e-12)
 
@@ -42,7 +42,7 @@ def test_raw_numbers_in_and_out(name):
 def test_a_bias_is_rounded_once():
     """1e16 + 1 - 1e16: only exact arithmetic keeps the 1."""
     net = network([([[1.0]], [1.0]), ([[1.0]], [0.0])])
-    assert rescaled(net, shift=-1e16, output_shift=-1e16).layers[0].bias.tolist() == [1.0]
+    assert rescale(net, shift=-1e16, output_shift=-1e16).layers[0].bias.tolist() == [1.0]
 
 
 POINTS = np.concatenate([np.random.default_rng(0).normal(scale=s, size=(200, 2)) for s in (1.0, 10.0, 1e6)])
@@ -106,9 +106,9 @@ def test_a_knot_far_away_costs_no_digits(far):
 
 def test_equal_units_are_merged_only_where_their_sum_is_exact():
     rows, f = (np.ones((3, 1)), np.zeros(3)), activation.relu()
-    exact = merge(network([rows, f, ([[0.5, 0.25, -1.0]], [0.0])]))
+    exact = merge_units(network([rows, f, ([[0.5, 0.25, -1.0]], [0.0])]))
     assert exact.layers[-1].weight.tolist() == [[-0.25]]
-    assert merge(network([rows, f, ([[0.1, 0.2, 0.3]], [0.0])])).widths == (1, 3, 1)
+    assert merge_units(network([rows, f, ([[0.1, 0.2, 0.3]], [0.0])])).widths == (1, 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_a_steep_step_is_a_piece(weight):
     found = curve(step(weight), -3.0, 3.0)
     assert (found.patterns, found.pieces) == (3, 3)
     assert found.slopes.ravel().tolist() == [0, weight, 0]
-    for f in (found, found.merged()):
+    for f in (found, found.merge()):
         assert f([-3.0, 0.2, 0.4, 3.0]).ravel().tolist() == [-1, -1, 1, 1]
 
 
@@ -81,7 +81,7 @@ def staircase(inputs, kinks, size):
 def test_tiny_kinks_do_not_add_up_in_a_curve():
     found = curve(staircase(1, 1000, 6e-15), -1.0, 2.0)
     x = np.linspace(-1, 2, 1001)
-    assert np.abs(found.merged()(x) - found(x)).max() < 1e-13
+    assert np.abs(found.merge()(x) - found(x)).max() < 1e-13
     assert 1 < found.pieces < 1000
 
 
@@ -152,5 +152,5 @@ def lost(inputs):
 def test_a_step_that_an_error_covers_is_refused():
     with pytest.raises(ValueError, match=r"x = 1\.0 and 1\.00000001\d* f goes from 0 to 1, but its slope is 0"):
         curve(lost(1), 0.5, 1.5)
-    with pytest.raises(ValueError, match=r"at x = 1, \d f is 0, but by the map of the polygon beside it 1"):
+    with pytest.raises(ValueError, match=r"at x = 1, \d f is 0, but by the map of an adjacent polygon 1"):
         polygons(lost(2), ((0.5, 1.5), (0.0, 1.0)))

@@ -61,7 +61,7 @@ def test_a_session_by_messages(front):
 @pytest.mark.parametrize(
     ("kind", "body", "status", "error"),
     [
-        ("start", {}, 400, "the call start must have a field 'settings'"),
+        ("start", {}, 400, "the call start needs a field 'settings'"),
         ("frame", {"session": "x"}, 404, "this training has ended"),
         (None, None, 400, "unknown call 'None'"),
     ],

@@ -57,7 +57,7 @@ UNALIGNED = np.zeros(49, np.uint8)[1:].view(np.float32)
         ("float*", ARRAY.T, ValueError, "numbers contiguous and aligned, got strides"),
         ("const float*", ARRAY[:, ::2], ValueError, "contiguous"),
         ("const float*", UNALIGNED, ValueError, "aligned"),
-        ("float*", LOCKED, ValueError, "writes to numbers, got an array that is read-only"),
+        ("float*", LOCKED, ValueError, "writes to numbers, got a read-only array"),
     ],
 )
 def test_an_array_of_another_dtype_or_layout_has_no_address(kind, wrong, error, text):

@@ -51,7 +51,7 @@ def judge_curve(seed):
     x = np.concatenate([[LOW, HIGH], ends, np.nextafter(ends, 9), np.nextafter(ends, -9), middles, found.knots, own])
     x = np.unique(np.clip(x, LOW, HIGH))
     fault = _values(
-        net, layers, x[:, None], {"curve": found(x), "merged": found.merged()(x)}, lambda point: at(point[0])
+        net, layers, x[:, None], {"curve": found(x), "merged": found.merge()(x)}, lambda point: at(point[0])
     )
     return fault or _slopes(layers, exact, found) or _curve_counts(seed, exact, found) or "right"
 
@@ -121,7 +121,7 @@ def _around(point):
 def _slopes(layers, exact, found):
     """Compare slopes, and look for clear kinks that are missing, on pieces where values can show it."""
     scale = 1e-12 * np.abs(found.values).max(axis=0)
-    inner = found.merged().knots[1:-1]
+    inner = found.merge().knots[1:-1]
     before = None
     for low, high, maps in exact:
         if high - low <= 1e-9 * max(1, abs(low)):

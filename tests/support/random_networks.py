@@ -79,7 +79,7 @@ SHAPES = [
 def mixture(rng, units):
     """One shape for all units, or another one for each."""
     chosen = [SHAPES[i] for i in rng.integers(len(SHAPES), size=units if rng.random() < 0.5 else 1)] * units
-    return activation.beside([f.spread(1) for f in chosen[:units]])
+    return activation.stack([f.broadcast(1) for f in chosen[:units]])
 
 
 def rows(rng, shape, wild):

@@ -52,7 +52,7 @@ def cached(folder):
 @pytest.fixture
 def compiled(folder, monkeypatch):
     """Nothing is compiled: the binary is a word."""
-    monkeypatch.setattr(build, "_compiled", lambda scratch: b"compiled")
+    monkeypatch.setattr(build, "_compile", lambda scratch: b"compiled")
     return folder / native.binary_name()
 
 
@@ -63,7 +63,7 @@ def test_the_result_is_in_the_cache_with_its_checksum_and_not_built_again(compil
     first, last = capsys.readouterr().out.splitlines()
     assert torch.__version__ in first
     assert last.endswith(str(compiled))
-    monkeypatch.setattr(build, "_compiled", None)
+    monkeypatch.setattr(build, "_compile", None)
     assert build.main() == 0
     said = f"plunit: the native op for torch {torch.__version__} is already built: {compiled}\n"
     assert capsys.readouterr().out == said
@@ -103,11 +103,11 @@ def elsewhere(patch):
     ("change", "code", "said"),
     [
         (no_home, 2, "the user's cache cannot be used; set XDG_CACHE_HOME"),
-        (lambda patch: patch.setattr(build, "_compiled", raising(OSError(28, "No space"))), 2, "No space"),
+        (lambda patch: patch.setattr(build, "_compile", raising(OSError(28, "No space"))), 2, "No space"),
         (
-            lambda patch: patch.setattr(build, "_compiled", raising(KeyboardInterrupt())),
+            lambda patch: patch.setattr(build, "_compile", raising(KeyboardInterrupt())),
             130,
-            "stopped; nothing is left",
+            "stopped; all temporary",
         ),
         (
             lambda patch: patch.setattr(torch, "__file__", "/no/__init__.py"),

@@ -97,6 +97,14 @@ SHAPES = {  # around the vectors and tiles in which half precision is widened; t
 }
 
 
+def rounded_outward(x, alpha, c):
+    """Return PLU of float32 rounded once to the dtype of x, and outer values at least to the number above c."""
+    rounded = torch.ops.plunit.plu(x.float(), alpha, c).to(x.dtype)
+    near = c.to(x.dtype)
+    rim = torch.where(near.float() > c, near, torch.nextafter(near, torch.full_like(near, torch.inf))).expand_as(x)
+    return torch.where((x.float().abs() > c) & (rounded.float().abs() <= c), rim.copysign(x), rounded)
+
+
 @native_only
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("shape", SHAPES)
@@ -107,13 +115,9 @@ def test_half_precision_is_float32_rounded_once(shape, dtype):
     alpha, c = torch.rand(per_channel) * 2 + 0.01, torch.rand(per_channel)
     y = torch.ops.plunit.plu(x, alpha, c)
     dx, dalpha, dc = torch.ops.plunit.plu_backward.learned(grad, y, alpha, c)
-    wide = torch.ops.plunit.plu(x.float(), alpha, c)
     outside = x.float().abs() > c
     assert torch.equal(y.float().abs() > c, outside)
-    up = torch.nextafter(c.to(dtype), torch.full_like(c, torch.inf, dtype=dtype))
-    rim = torch.where(c.to(dtype).float() > c, c.to(dtype), up).expand_as(x)
-    rounded = wide.to(dtype)
-    assert torch.equal(y, torch.where(outside & (rounded.float().abs() <= c), rim.copysign(x), rounded))
+    assert torch.equal(y, rounded_outward(x, alpha, c))
     assert torch.equal(dx, torch.where(outside, grad.float() * alpha, grad.float()).to(dtype))
     sums = torch.ops.plunit.plu_backward.learned(grad.double(), y.double(), alpha, c)
     torch.testing.assert_close((dalpha, dc), sums[1:], rtol=1e-5, atol=1e-3)
@@ -123,15 +127,15 @@ def test_half_precision_is_float32_rounded_once(shape, dtype):
 @native_only
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("alpha", [0.1, 2.0])
-def test_every_gradient_in_half_precision(dtype, alpha):
+def test_every_value_and_gradient_in_half_precision(dtype, alpha):
     every = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(dtype)
     y = torch.ops.plunit.plu(every, alpha, 1.0)
+    exact = {"rtol": 0, "atol": 0, "equal_nan": True}
+    torch.testing.assert_close(y, rounded_outward(every, torch.tensor(alpha), torch.tensor(1.0)), **exact)
     grad = every[torch.randperm(len(every), generator=torch.Generator().manual_seed(0))]
     slopes = torch.where(every.float().abs() > 1, torch.tensor(alpha), 1.0)
     expected = (grad.float() * slopes).to(dtype)
-    torch.testing.assert_close(
-        torch.ops.plunit.plu_backward(grad, y, alpha, 1.0), expected, rtol=0, atol=0, equal_nan=True
-    )
+    torch.testing.assert_close(torch.ops.plunit.plu_backward(grad, y, alpha, 1.0), expected, **exact)
 
 
 @native_only

@@ -1,5 +1,5 @@
-"""What all rooms build on: one-line errors, atomic files, the cache, the machine, progress and checks of numbers.
+"""Shared by all rooms: one-line errors, atomic files, the cache, the machine, progress and checks of values.
 
-Nothing here knows a network. Start with `errors.py`: the one exception that the command line turns into a line.
-`progress.py` says when long work pauses, which is when Ctrl-C takes effect.
+Nothing here depends on networks. Start with `errors.py`, the exception that the command line prints as one line.
+`progress.py` defines when long work pauses, which is when Ctrl-C takes effect.
 """

@@ -1,8 +1,8 @@
-"""The user's cache: files that can be made or fetched again, and compiled programs that must be as they were written.
+"""The user's cache: files that can be made or fetched again, and compiled programs, whose content is verified.
 
-A library that is loaded can do all that the user can do, and a damaged one ends the process without a message. So
-compiled programs are kept in a folder that no other user can write to (`private_folder`), are written whole
-(`write_verified`), and are compared with the checksum beside them before they are loaded (`is_verified`).
+A loaded library can do everything that the user can do, and a damaged one ends the process without a message. So
+compiled programs are stored in a folder that no other user can write to (`private_folder`), with a checksum
+(`write_verified`) that is compared before they are loaded (`is_verified`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from plunit.base.files import PART, remove_old_parts, write_atomically
 
 
 def user_cache() -> Path:
-    """Return plunit's folder in the user's cache; it need not exist."""
+    """Return plunit's folder in the user's cache, which need not exist."""
     named = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else "")
     usual = {"darwin": "Library/Caches", "win32": "AppData/Local"}.get(sys.platform, ".cache")
     return Path(named or Path.home() / usual, "plunit")
@@ -32,8 +32,8 @@ def user_cache() -> Path:
 def private_folder() -> Path:
     """Return a folder that no other user can write to: the user's cache or, if that is not possible, a temporary one.
 
-    The temporary folder is removed when the process ends. A warning says what is wrong with a cache folder to which
-    other users can write. A cache folder to which nobody can write, such as one on a read-only disk, needs no warning.
+    The temporary folder is removed when the process ends. A warning names a cache folder to which other
+    users can write, and the remedy. A read-only cache folder needs no warning.
     """
     try:
         folder = user_cache()
@@ -44,7 +44,7 @@ def private_folder() -> Path:
         return _session_folder()
     if reason:
         text = f"the cache folder {folder} is not used for compiled programs, because {reason}"
-        warnings.warn(f"{text}; until then every process compiles its own", stacklevel=2)
+        warnings.warn(f"{text}; until then every process compiles its own copy", stacklevel=2)
     if reason or not os.access(folder, os.W_OK):
         return _session_folder()
     remove_old_parts(folder)
@@ -57,7 +57,7 @@ def _why_not_private(path: Path) -> str:
         return ""
     found, user = path.stat(), os.getuid()
     if found.st_uid != user:
-        return f"it belongs to user {found.st_uid} and this is user {user}; run: chown {user} {shlex.quote(str(path))}"
+        return f"its owner is user {found.st_uid}, not user {user}; run: chown {user} {shlex.quote(str(path))}"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         mode = stat.S_IMODE(found.st_mode)
         return f"other users can write to it (mode {mode:o}); run: chmod 700 {shlex.quote(str(path))}"
@@ -65,7 +65,7 @@ def _why_not_private(path: Path) -> str:
 
 
 def is_verified(path: Path) -> bool:
-    """Whether the file is what this user's `write_verified` wrote: its checksum fits, its owner is the user."""
+    """Whether the file is as this user's `write_verified` wrote it, by its checksum and its owner."""
     try:
         expected = _checksum_path(path).read_text(encoding="ascii").split()[:1]
         return not _why_not_private(path) and expected == [hashlib.sha256(path.read_bytes()).hexdigest()]
@@ -74,19 +74,19 @@ def is_verified(path: Path) -> bool:
 
 
 def write_verified(path: Path, content: bytes) -> None:
-    """Write a file, and beside it its checksum in the format of `sha256sum`."""
+    """Write a file, and next to it its checksum in the format of `sha256sum`."""
     line = f"{hashlib.sha256(content).hexdigest()}  {path.name}\n"
     try:
         write_atomically(path, content, 0o600)
         write_atomically(_checksum_path(path), line.encode("ascii"), 0o600)
     except PermissionError:
-        # Windows does not replace a library that is loaded: another process compiled it meanwhile
+        # Windows cannot replace a loaded library, which another process has compiled meanwhile
         if not is_verified(path):
             raise
 
 
 def part_folder(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    """Make a folder in `folder` for work in progress; what a killed process leaves of it is swept after an hour."""
+    """Make a folder in `folder` for work in progress; if the process is killed, it is removed after an hour."""
     return tempfile.TemporaryDirectory(prefix=PART, dir=folder, ignore_cleanup_errors=True)
 
 

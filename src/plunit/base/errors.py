@@ -1,4 +1,4 @@
-"""The one exception that the command line turns into a line and exit code 2; texts of messages; missing packages."""
+"""The exception that the command line prints as one line, with exit code 2; texts of messages; missing packages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from importlib import util
 
 
 class UserError(Exception):
-    """An error that the user can fix; the text says what is wrong, in one line."""
+    """An error that the user can fix, described in one line."""
 
 
 def escape(value: object) -> str:
-    r"""Return a value as one line: the text itself, or escaped where it would not print.
+    r"""Return a value as one line of text, escaped if it is not printable.
 
     >>> print(escape("a\nb"))
     a\nb
@@ -20,7 +20,7 @@ def escape(value: object) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a text of a user for a message: in quotes, in one line, and shortened to 40 characters.
+    """Return a user's text for a message: in quotes, on one line, shortened to 40 characters.
 
     >>> quote("x" * 50)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
@@ -35,11 +35,11 @@ EXTRAS = {
     "anywidget": "notebook",
     "distributed": "cluster",
 }
-"""The extra that installs a package, by the name under which it is imported; the smallest where several do."""
+"""The extra that installs a package, by the name under which it is imported; the smallest if several do."""
 
 
 def install(*packages: str) -> str:
-    """Return the command that installs packages; where plunit is installed, it needs no index that has plunit.
+    """Return the command that installs packages; extras of an installed plunit need no package index with plunit.
 
     >>> install("onnx"), install("torch", "sklearn"), install("vnnlib")
     ("pip install 'plunit[fit]'", "pip install 'plunit[torch,fit]'", 'pip install vnnlib')
@@ -50,7 +50,7 @@ def install(*packages: str) -> str:
 
 
 def describe_missing(user: str, *packages: str, command: str = "") -> str:
-    """Return the line that says what needs packages that are not installed, and the command that installs them.
+    """Return a line: what needs which packages, which are not installed, and the command that installs them.
 
     >>> describe_missing("a page", "jinja2", "matplotlib")
     "a page needs jinja2 and matplotlib, which are not installed; pip install 'plunit[fit]'"
@@ -60,10 +60,10 @@ def describe_missing(user: str, *packages: str, command: str = "") -> str:
 
 
 def missing(error: ModuleNotFoundError, package: str, *, user: str | None = None) -> ModuleNotFoundError:
-    """Return the error of a package that is not installed, with the command that installs it.
+    """Return the error for a package that is not installed, with the command that installs it.
 
-    If it was another package that was not found, the error is returned as it is. `user`, what needs the package, is by
-    default the module of plunit of the same name.
+    If another package was not found, the error is returned unchanged. `user` is what needs the package, by default the
+    module of plunit of the same name.
 
     >>> missing(ModuleNotFoundError(name="flax"), "flax")
     ModuleNotFoundError("plunit.flax needs flax, which is not installed; pip install 'plunit[flax]'")
@@ -74,12 +74,12 @@ def missing(error: ModuleNotFoundError, package: str, *, user: str | None = None
 
 
 def is_installed(package: str) -> bool:
-    """Whether a package can be found; it is not imported.
+    """Whether a package is installed, without importing it.
 
     >>> is_installed("numpy"), is_installed("no_such_package")
     (True, False)
     """
     try:
         return util.find_spec(package) is not None
-    except (ImportError, ValueError):  # ValueError: something without a specification stands in for it
+    except (ImportError, ValueError):  # ValueError: a module without a specification
         return False

@@ -1,4 +1,4 @@
-"""Values that a user gives by name, checked against types with ranges: `Annotated[int, Range(1, 6)]`.
+"""Named values from users, checked against types with ranges: `Annotated[int, Range(1, 6)]`.
 
 The types are those of a dataclass or of a function's parameters: int, float, bool, str, `Literal[...]`, dict and
 `tuple[..., ...]`. A range limits numbers, each number of a tuple, or the length of a text.
@@ -19,21 +19,21 @@ Built = TypeVar("Built")
 
 
 def construct(what: str, function: Callable[..., Built], given: Any) -> Built:
-    """Return function(**given) for an object that has all parameters without a default, and no others."""
+    """Return function(**given); an unknown field, or a missing one that has no default, raises UserError."""
     if not isinstance(given, dict):
         raise UserError(f"{what} must be an object, got {type(given).__name__}")
     parameters = signature(function).parameters
     if unknown := sorted(str(name)[:40] for name in given if name not in parameters):
-        raise UserError(f"{what} can have no field {unknown[0]!r}; there are {', '.join(parameters) or 'none'}")
+        raise UserError(f"unknown field {unknown[0]!r} of {what}; valid fields: {', '.join(parameters) or 'none'}")
     if missing := [name for name, one in parameters.items() if one.default is one.empty and name not in given]:
-        raise UserError(f"{what} must have a field {missing[0]!r}")
+        raise UserError(f"{what} needs a field {missing[0]!r}")
     hints = get_type_hints(function, include_extras=True)
     return function(**{name: check_value(name, value, hints.get(name, Any)) for name, value in given.items()})
 
 
 def match_name(what: str, name: Any, names: Collection[str]) -> str:
     """Return a name that is one of `names`, or raise UserError."""
-    if name not in tuple(names):  # a list of a JSON file cannot be looked up in a dictionary
+    if name not in tuple(names):  # a list from a JSON file is not hashable
         near = difflib.get_close_matches(str(name)[:80], names, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise UserError(f"unknown {what} {str(name)[:80]!r}; there are {', '.join(names) or 'none'}{hint}")
@@ -41,7 +41,7 @@ def match_name(what: str, name: Any, names: Collection[str]) -> str:
 
 
 def check_value(name: str, value: Any, hint: Any) -> Any:
-    """Return a value of that type, a list as a tuple and a whole number for a float as one; or raise UserError.
+    """Return a value of that type, with lists as tuples and integers as floats where needed; or raise UserError.
 
     >>> check_value("widths", [1, 8], tuple[int, ...]), check_value("lr", 1, Annotated[float, Range(0, 1)])
     ((1, 8), 1.0)
@@ -55,13 +55,13 @@ def check_value(name: str, value: Any, hint: Any) -> Any:
     if not _is(value, kind, limits):
         got = f"{len(value):,} characters" if isinstance(value, str) and kind is str else _short(value)
         raise UserError(f"{name} must be {describe_type(hint)}, got {got}")
-    if isinstance(value, str) and (half := re.search("[\ud800-\udfff]", value)):  # which no file can hold
-        raise UserError(f"{name} holds {half[0]!r}, which is not UTF-8; leave it out")
+    if isinstance(value, str) and (half := re.search("[\ud800-\udfff]", value)):  # which cannot be written to a file
+        raise UserError(f"{name} contains {half[0]!r}, which is not UTF-8; remove it")
     return float(value) if kind is float else value
 
 
 def parse_value(name: str, text: str, hint: Any) -> Any:
-    """Return the value that a text stands for, commas between those of a tuple, or raise UserError.
+    """Return the value written as a text, a tuple with commas, or raise UserError.
 
     >>> parse_value("widths", "1, 8, 1", tuple[int, ...]), parse_value("alpha", "1e-3", float)
     ((1, 8, 1), 0.001)
@@ -73,7 +73,7 @@ def parse_value(name: str, text: str, hint: Any) -> Any:
 
 
 def describe_type(hint: Any) -> str:
-    """Say what a type with a range allows.
+    """Describe the values that a type with a range allows.
 
     >>> describe_type(Annotated[float, Range(0, 1)]), describe_type(tuple[int, ...]), describe_type(Literal["a", "b"])
     ('a number (0 to 1)', 'a list of whole numbers', 'a or b')
@@ -90,7 +90,7 @@ def describe_type(hint: Any) -> str:
 
 
 def _is(value: Any, kind: Any, limits: Range) -> bool:
-    """Whether a value has a type and is in the range; NaN is in none."""
+    """Whether a value has a type and is in the range; NaN is in no range."""
     if kind is Any:
         return True
     if get_origin(kind) is Literal:
@@ -102,7 +102,7 @@ def _is(value: Any, kind: Any, limits: Range) -> bool:
 
 
 def _convert(text: str, kind: Any) -> Any:
-    """Return the number that a text stands for; the text itself if it is not a number, or if none is wanted."""
+    """Return the text as a number, or the text itself if it is not a number or `kind` is another type."""
     try:
         return kind(text) if kind in (int, float) else text
     except ValueError:

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, whatever interrupts the process that writes them; their extensions and names."""
+"""Files that are written completely or not at all, even if the process is killed; their extensions and names."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Any
 
 PART = ".part-"
-"""What the names of files and folders that are being written begin with."""
+"""The beginning of the names of unfinished files and folders."""
 
-_OLD = 3600.0  # seconds after which nobody is still writing a part
+_OLD = 3600.0  # seconds after which an unfinished file is abandoned
 
 
 def write_atomically(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Replace the file at once: a reader, or the next run after a crash, sees the old content or the new.
+    """Replace the file in one step: a reader, or the next run after a crash, sees the old content or the new.
 
-    Without `mode`, who may read and write the file stays as it is; a new file is as open as the umask allows. If the
-    path is not a file but a device or the like, it is left as it is.
+    Without `mode`, the permissions of the file are kept; those of a new file follow the umask. A path that is not a
+    regular file, such as a device, is an error.
     """
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "is a folder, a device or a pipe; name a file", str(path))
+        raise OSError(errno.EINVAL, "is a folder, a device or a pipe; give a file name", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{PART}{secrets.token_hex(8)}")
     kept = path.stat().st_mode & 0o777 if mode is None and path.exists() else None
@@ -36,7 +36,7 @@ def write_atomically(path: Path, content: bytes, mode: int | None = None) -> Non
     try:
         with open(part, "xb", opener=lambda name, flags: os.open(name, flags, allowed)) as file:
             if kept is not None:
-                os.chmod(part, kept)  # the umask has taken from it
+                os.chmod(part, kept)  # which the umask has restricted
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -48,7 +48,7 @@ def write_atomically(path: Path, content: bytes, mode: int | None = None) -> Non
 
 
 def resolve(path: str | Path) -> Path:
-    """Return the absolute path without links; OSError if they lead in a circle."""
+    """Return the absolute path without links; OSError if they form a loop."""
     found = Path(os.path.realpath(path))
     if found.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
@@ -56,10 +56,10 @@ def resolve(path: str | Path) -> Path:
 
 
 def save_whole(path: str | Path, content: bytes | str) -> None:
-    """Write a file that a user names, whole or not at all. A link stays a link, and no folder is made."""
+    """Write a file that a user names, atomically. A link stays a link, and no folder is created."""
     target = resolve(path)
     if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, f"the folder {target.parent} is missing; make it first", str(path))
+        raise FileNotFoundError(errno.ENOENT, f"the folder {target.parent} does not exist; create it first", str(path))
     try:
         write_atomically(target, content.encode() if isinstance(content, str) else content)
     except OSError as error:
@@ -69,7 +69,7 @@ def save_whole(path: str | Path, content: bytes | str) -> None:
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """Write a table, blank where a row lacks a column."""
+    """Write a table; columns that a row lacks are blank."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
@@ -78,7 +78,7 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]
 
 
 def shorten_name(name: str, most: int = 100) -> str:
-    """Return a name that any file system takes: a long one is cut, and ends in a hash of the whole.
+    """Return a name that every file system accepts: a long name is cut, and ends in a hash of the full name.
 
     >>> shorten_name("sine-loss"), len(shorten_name("x" * 1000))
     ('sine-loss', 100)
@@ -89,7 +89,7 @@ def shorten_name(name: str, most: int = 100) -> str:
 
 
 def ending(path: str | Path) -> str:
-    """Return the extension of a file's name, which says what is in it: with the dot, in lower case.
+    """Return the extension of a file's name, with the dot, in lower case.
 
     >>> ending("model.ONNX"), ending("rows.tar.GZ"), ending("README")
     ('.onnx', '.gz', '')
@@ -110,7 +110,7 @@ def remove_old_parts(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in a folder onto the disk, where the system can: Windows opens no folder."""
+    """Flush the names in a folder to the disk, except on Windows, which cannot open folders."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

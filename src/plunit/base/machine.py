@@ -1,4 +1,4 @@
-"""The machine: what results were made with, its processors and its memory."""
+"""The machine: a description for results, its processors and its memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # glibc's mallopt
 
 
 def describe_machine() -> dict[str, str]:
-    """Return date, commit, processor, system and versions; a library may be "not installed"."""
+    """Return date, commit, processor, system and versions; "not installed" for a library that is missing."""
     return {
         "date": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         "commit": _commit(),
@@ -32,13 +32,13 @@ def describe_machine() -> dict[str, str]:
 def keep_freed_memory() -> None:
     """Let glibc reuse large blocks rather than return them to the system, which costs a page fault for every 4 KiB.
 
-    Measured on the convolutional network of the lab, whose activations take 6 MB: 20 % of a training step.
+    That was 20 % of a training step of the lab's convolutional network, whose activations need 6 MB.
     """
     _tell_glibc({_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: (1 << 31) - 1, _TOP_PAD: 1 << 26})
 
 
 def return_freed_memory() -> None:
-    """Let glibc return arrays of a megabyte or more to the system at once, however large those freed before were."""
+    """Let glibc return freed arrays of a megabyte or more to the system at once, whatever was freed before."""
     _tell_glibc({_MMAP_THRESHOLD: 1 << 20})
 
 
@@ -50,7 +50,7 @@ def _tell_glibc(options: Mapping[int, int]) -> None:
 
 
 def processors() -> int:
-    """Return how many threads compute: OMP_NUM_THREADS, or the processors that this process may use."""
+    """Return the number of threads to use: OMP_NUM_THREADS, or the processors available to this process."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdecimal() and int(asked):
         return int(asked)

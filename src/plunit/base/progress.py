@@ -1,7 +1,7 @@
 """Long work: when it pauses, and how its progress is shown on a terminal.
 
-Work runs in parts of about half a second (`Pace`). Between two parts it calls a function with the part that is done and
-the lowest loss so far (`Progress`), and Python raises the KeyboardInterrupt of Ctrl-C.
+Work runs in parts of about half a second (`Pace`). Between two parts it calls a function with the fraction done and the
+lowest loss so far (`Progress`), and Python can raise the KeyboardInterrupt of Ctrl-C.
 """
 
 from __future__ import annotations
@@ -10,26 +10,25 @@ import importlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 SECONDS = 0.5
 """Work pauses after about this time, to show progress and to be stopped."""
 
 Progress = Callable[[float, float], object]
-"""Called with the part of the work that is done and the lowest loss so far; if it returns true, the work ends."""
+"""Called with the fraction of the work done and the lowest loss so far; if it returns true, the work ends."""
 
 
 def part_of(progress: Progress, i: int, count: int) -> Progress:
-    """Return what reports the progress of part i of `count` equal parts of some work."""
+    """Return the function that reports the progress of part i of `count` equal parts."""
     return lambda done, best: progress((i + done) / count, best)
 
 
 class TwoParts:
-    """The progress of work in two parts: passes it on, and remembers whether it asked to stop.
+    """The progress of work in two parts: passes it on, and stores whether it asked to stop.
 
-    The first part is `share` of the work. During the second one the least loss that the first one found is shown.
+    The first part is the fraction `share` of the work. The second part shows the lowest loss of the first.
     """
 
     def __init__(self, progress: Progress, share: float) -> None:
@@ -48,12 +47,12 @@ class TwoParts:
 
 
 def interruption(taken: int, steps: int, kept: str = "the best so far") -> str:
-    """Return the warning of training that Ctrl-C has ended: how many steps were taken, and what is kept."""
-    return f"Training interrupted by user after {taken} of {steps} steps: kept is {kept}"
+    """Return the warning after Ctrl-C ended training: the number of steps, and what is kept."""
+    return f"Training interrupted by user after {taken} of {steps} steps; keeping {kept}"
 
 
 class Pace:
-    """How many steps to take before the next pause: few at first, then about as many as take half a second."""
+    """The number of steps until the next pause: few at first, then enough for about half a second."""
 
     def __init__(self) -> None:
         self.steps, self.begun = 0, 0.0
@@ -83,21 +82,8 @@ def bars(console: Any) -> Any:
     return rich.Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
 
 
-@contextmanager
-def step_bar(steps: int) -> Iterator[Callable[[int, float], None]]:
-    """Yield a function of the steps done and the loss that advances a bar; without rich it does nothing."""
-    try:
-        shown = bars(importlib.import_module("rich.console").Console())
-    except ImportError:
-        yield lambda done, loss: None
-        return
-    with shown as bar:
-        task = bar.add_task("", total=steps)
-        yield lambda done, loss: bar.update(task, completed=done, description=f"{done}/{steps} NLL {loss:.3f}")
-
-
 class ProgressLine:
-    """A line on the terminal, without a package for it: the part that is done, the time left, the best loss so far."""
+    """A progress line on the terminal, without rich: the fraction done, the time left, the lowest loss so far."""
 
     def __init__(self, members: int) -> None:
         self.members, self.begun = members, time.monotonic()

@@ -1,4 +1,4 @@
-"""Which numbers are allowed: ranges, of claims and of the fields of a spec, and the check of an integer."""
+"""Ranges of numbers, for claims and the fields of a spec, and checks of single numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Range"]
 
 
 def as_count(name: str, value: Any, least: int = 0, most: float = 2**31 - 1) -> int:
-    """Return an integer from `least` to `most`, of NumPy too, or raise ValueError with the name.
+    """Return an integer from `least` to `most`, also from NumPy, or raise ValueError with the name.
 
     >>> as_count("steps", 3)
     3
@@ -27,14 +27,14 @@ def as_count(name: str, value: Any, least: int = 0, most: float = 2**31 - 1) -> 
     return found
 
 
-def as_positive(name: str, value: Any, usual: float) -> float:
-    """Return a positive, finite number, also one of NumPy or PyTorch, or raise ValueError with the usual value."""
+def as_positive(name: str, value: Any, typical: float) -> float:
+    """Return a positive, finite number, also from NumPy or PyTorch, or raise ValueError with a typical value."""
     try:
         found = float(value) if hasattr(value, "__float__") and not isinstance(value, bool) else math.nan
     except (TypeError, ValueError, RuntimeError, OverflowError):
         found = math.nan
     if not 0 < found < math.inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}; take {usual}")
+        raise ValueError(f"{name} must be a positive number, got {value!r}; try {typical}")
     return found
 
 
@@ -62,7 +62,7 @@ class Range:
 
 
 COUNT = Range(1, 1_000_000)
-"""Numbers of steps, units, points: at least one, and no more than a machine can hold."""
+"""Numbers of steps, units, points: at least one, and few enough for a machine."""
 
 RATE = Range(1e-9, 100)
 """Step sizes of an optimiser."""

@@ -58,7 +58,7 @@ def run(
 ) -> None:
     """Run one experiment with activations and settings of your choice, and write a report.
 
-    With --set the result is stored next to the usual one, as a variant. Changing `steps` of cifar10 makes no
+    With --set the result is stored as a variant, next to the default one. Changing `steps` of cifar10 makes no
     variant: the report shows its newest run.
     """
     from plunit.lab import plan, running
@@ -155,7 +155,7 @@ def _describe_unused(folder: Path) -> str:
     from plunit.lab import plan, store
 
     try:
-        found = store.unused(folder, plan.load(folder))
+        found = store.find_unused(folder, plan.load(folder))
     except UserError as error:
         return f"{error}\n"
     command = shlex.join(["plunit", "clean", str(folder)])

@@ -179,7 +179,7 @@ def _progress(what: str) -> Iterator[Report]:
 
 def _curve(f: Curve) -> Iterator[str]:
     """Yield f(x) = slope x + intercept on each piece, the first `_ROWS` of them."""
-    merged = f.merged()
+    merged = f.merge()
     outputs = range(merged.values.shape[1])
     names = [f"{word} {i + 1}" if len(outputs) > 1 else word for i in outputs for word in ("slope", "intercept")]
     yield _row("from", "to", *names)

@@ -1,8 +1,8 @@
 """Densities by small invertible networks, trained by a compiled program; no PyTorch.
 
-Points enter (`Sample`), members leave (`search`), the one with the least validation loss first, and each has a
+`search` trains members on points (`Sample`) and returns them, the one with the lowest validation loss first; each has a
 `DensityNetwork` with `log_prob` and `sample`. Start with `searching.py`. `chain.py` has the state of a member and its
-steps by the program, `numpy_chain.py` states the same steps in NumPy, and `density_faults.py` says which tables have no
+steps by the program, `numpy_chain.py` the same steps in NumPy, and `density_faults.py` the rules for tables without a
 density.
 """
 

@@ -1,7 +1,6 @@
-"""The training of density networks: their points, checked before a program reads them, their state, and their steps.
+"""The training of density networks: checked points, the state of a member, and its steps.
 
-`advance` takes steps by the compiled program of programs/csrc/chain.cpp, in float32; `numpy_chain` states the same in
-NumPy.
+`advance` runs the compiled program of programs/csrc/chain.cpp, in float32; `numpy_chain` does the same in NumPy.
 """
 
 from __future__ import annotations
@@ -23,45 +22,45 @@ from plunit.ensemble.arrays import Array, as_array
 from plunit.programs.interface import ChainTask, SampleArrays, Struct, call_program, run_on_threads
 from plunit.programs.libraries import library
 
-AVERAGED = 1000  # the running mean of the parameters is over about this many steps, and over fewer at the beginning
+AVERAGED = 1000  # the running mean of the parameters covers about this number of steps, and fewer at the beginning
 
 
 @dataclass
 class Member:
-    """A network in training; an engine's `advance` changes the arrays in place.
+    """A network in training, whose arrays `advance` changes in place.
 
-    `loss` is the least validation loss, the mean of |z|^2 / 2 - log|det dz/dx|, and infinite before the first look.
+    `loss` is the lowest validation loss, the mean of |z|^2 / 2 - log|det dz/dx|; infinite before the first validation.
     """
 
     architecture: Architecture
     order: Array  # see `DensityNetwork`
     sign: Array
-    seed: int  # of the draws of its batches
+    seed: int  # of its random batches
     theta: Array
     mean: Array  # Adam's first moment
     square: Array  # Adam's second moment
-    average: Array  # a running mean of the parameters, which validation looks at
-    best: Array  # the running mean with the least validation loss
-    radii: Array  # [blocks, n], at kinks: how near the samples are that stand for the density there
-    looks: Array  # the validation losses, one every `every` steps; NaN where there was none
+    average: Array  # a running mean of the parameters, which is validated
+    best: Array  # the running mean with the lowest validation loss
+    radii: Array  # [blocks, n], the distance of the samples that estimate the density at a kink
+    looks: Array  # the validation losses, one every `every` steps; NaN where missing
     steps: int = 0  # taken
     loss: float = math.inf
     best_step: int = 0  # the number of steps after which `loss` was found
-    mark: float = math.inf  # the last validation loss that was better than the mark before
-    waited: int = 0  # how many looks ago that was
+    mark: float = math.inf  # the last validation loss that improved on the mark before
+    waited: int = 0  # the number of validations since then
 
     def copy(self) -> Member:
-        """Return a member with arrays of its own for all that training changes."""
+        """Return a member with copies of all arrays that training changes."""
         changed = ("theta", "mean", "square", "average", "best", "radii", "looks")
         return replace(self, **{name: getattr(self, name).copy() for name in changed})
 
     def network(self) -> DensityNetwork:
-        """Return the network with the least validation loss, in float64."""
+        """Return the network with the lowest validation loss, in float64."""
         return DensityNetwork(self.architecture, self.best.astype(np.float64), self.order, self.sign.astype(np.float64))
 
 
 def initial_member(start: DensityNetwork, seed: int, looks: int) -> Member:
-    """Return a member before its first step, with room for `looks` looks at the validation points."""
+    """Return a member before its first step, with room for `looks` validations."""
     form, theta = start.architecture, start.theta
     return Member(
         form,
@@ -80,9 +79,9 @@ def initial_member(start: DensityNetwork, seed: int, looks: int) -> Member:
 
 @dataclass(frozen=True)
 class Sample:
-    """Points x [rows, n], in random order, because engines meet the rows of a pass at a fixed stride; standardised.
+    """Standardised points x [rows, n], in random order, because batches are read at a fixed stride.
 
-    Weights [rows] are at least 0, and None is 1 for all. Training divides by their mean.
+    Weights [rows] are at least 0, or None for equal weights. Training divides by their mean.
     """
 
     x: Array
@@ -90,11 +89,11 @@ class Sample:
 
 
 class PreparedSample(Sample):
-    """Points that `prepare` has checked: contiguous float32, with weights of mean 1."""
+    """Points that `prepare_sample` has checked: contiguous float32, with weights of mean 1."""
 
 
-def prepare(sample: Sample | Array, features: int, what: str) -> PreparedSample:
-    """Return points for the engines, unchanged if they were prepared; ValueError if the points of `what` are wrong."""
+def prepare_sample(sample: Sample | Array, features: int, what: str) -> PreparedSample:
+    """Return checked points for the engines, unchanged if they were prepared; or raise ValueError about `what`."""
     if isinstance(sample, PreparedSample) and sample.x.shape[1] == features:
         return sample
     sample = sample if isinstance(sample, Sample) else Sample(sample)
@@ -113,7 +112,7 @@ def prepare(sample: Sample | Array, features: int, what: str) -> PreparedSample:
 
 
 def check_spread(sample: Sample) -> None:
-    """Raise ValueError unless every column has two values or more: a constant has no density."""
+    """Raise ValueError if a column is constant, which has no density."""
     if len(sample.x) < 2:
         raise ValueError(f"a density needs two rows or more, got {len(sample.x)}")
     for fault in constants(sample.x, np.flatnonzero(np.ptp(sample.x, axis=0) == 0).tolist()):
@@ -127,7 +126,7 @@ def _numbers(values: Array, name: str, dtype: Any = np.float32) -> Array:
     if len(bad):
         place = bad[0].tolist()
         raise ValueError(
-            f"{name} must be finite in {array.dtype}, got {array[tuple(place)]} at {place}; drop such rows"
+            f"{name} must be finite in {array.dtype}, got {array[tuple(place)]} at {place}; drop those rows"
         )
     return array
 
@@ -139,32 +138,32 @@ class MemberSteps:
     rate: Array  # Adam's step size at each step
     training: Sample
     batch: int  # points of a step
-    rho: Any = 0.0  # of each step, where rho is not learned; 0 stands for kinks
+    rho: Any = 0.0  # of each step, unless rho is learned; 0 means kinks
     tests: Sample | None = None  # the validation points
-    every: int = 50  # steps from one look at them to the next
-    patience: float = math.inf  # the member stops after this number of looks that were not better
+    every: int = 50  # steps between validations
+    patience: float = math.inf  # the number of validations without progress after which the member stops
 
     @property
     def count(self) -> int:
-        """How many steps."""
+        """The number of steps."""
         return len(self.rate)
 
 
 def check_looks(member: Member, steps: MemberSteps) -> None:
-    """Raise ValueError unless the member has room for all looks of these steps."""
+    """Raise ValueError unless the member has room for all validations of these steps."""
     looks = (member.steps + steps.count) // steps.every
     if steps.tests and looks > len(member.looks):
-        raise ValueError(f"the member has room for {len(member.looks)} looks, {looks} are asked for")
+        raise ValueError(f"the member has room for {len(member.looks)} validations, these steps have {looks}")
 
 
-def shares(first: int, count: int) -> Array:
-    """Return what the running mean takes in at steps first, first + 1, ...: much at the beginning, later 1/1000."""
+def mean_shares(first: int, count: int) -> Array:
+    """Return the weights of new parameters in the running mean from step `first` on: large at first, later 1/1000."""
     t = np.arange(first, first + count)
     return np.maximum(1 / AVERAGED, np.minimum(1.0, 9 / (10 + t)))
 
 
 def nearest(batch: int) -> int:
-    """Return how many samples of a batch stand for the density at a kink."""
+    """Return the number of samples of a batch from which the density at a kink is estimated."""
     return math.ceil(math.sqrt(batch))
 
 
@@ -178,9 +177,9 @@ _ARRAYS = ("order", "sign", "theta", "mean", "square", "average", "best", "radii
 
 
 def advance(members: Sequence[Member], steps: MemberSteps, threads: int | None = None) -> None:
-    """Take the steps of Adam for all members, in place, by the compiled program.
+    """Train all members, in place, by the compiled program.
 
-    Threads, by default one for each processor, share the members; the bits do not depend on their number.
+    Threads, by default one for each processor, share the members; their number does not change the bits.
     """
     program, left = library("chain"), iter(members)  # Python's lock makes `next` of a list's iterator atomic
 
@@ -192,7 +191,7 @@ def advance(members: Sequence[Member], steps: MemberSteps, threads: int | None =
 
 
 def advance_member(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> None:
-    """Take the steps of one member with a given build of the program, which releases Python's lock."""
+    """Train one member with a given build of the program, which releases Python's lock."""
     check_looks(member, steps)
     form = member.architecture
     mean, root = corrections(np.arange(member.steps + 1, member.steps + steps.count + 1, dtype=np.float64))
@@ -200,9 +199,9 @@ def advance_member(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> 
         "rate": steps.rate / mean,
         "root": root,
         "rho": np.broadcast_to(steps.rho, root.shape),
-        "share": shares(member.steps, steps.count),
+        "share": mean_shares(member.steps, steps.count),
     }
-    with np.errstate(over="ignore"):  # of a rate that no network survives
+    with np.errstate(over="ignore"):  # of a rate with which every network diverges
         numbers = {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in schedules.items()}
     task = ChainTask(
         features=form.features,

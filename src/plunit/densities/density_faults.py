@@ -1,10 +1,10 @@
-"""Tables whose rows have no density: the rules, and the words for them, of `search`, `PLUDensity` and `Flow.fit`.
+"""Tables whose rows have no density: rules and messages of `search`, `PLUDensity` and `Flow.fit`.
 
-The likelihood of a model can grow without end if
+The likelihood of a model is unbounded if
 - a column is constant,
-- a value is an atom: at least `SHARE` of the rows have it, and at least `TIMES` of them,
+- a value is an atom: at least the fraction `ATOM_SHARE` of the rows, and at least `TIMES` rows, have it,
 - columns are linearly dependent: scaled to variance 1, they have a standard deviation below `DEPENDENT` in some
-  direction. Rows farther than `OUTLIER` spreads from the median are no evidence against it.
+  direction. Rows farther than `OUTLIER` spreads from the median are ignored.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 
 from plunit.ensemble.arrays import Array
 
-SHARE, TIMES = 0.1, 10
+ATOM_SHARE, TIMES = 0.1, 10
 DEPENDENT = 1e-5
 OUTLIER = 20.0
-ROWS = 10_000  # dependence is looked for in about this number of rows
+EXAMINED = 10_000  # dependence is checked in about this number of rows
 
 _NAMED = 5
 
@@ -37,61 +37,61 @@ def name_columns(columns: Sequence[int], what: str = "column", names: Sequence[s
 
 
 def constants(x: Array, columns: Sequence[int]) -> Iterator[str]:
-    """Yield a sentence about columns that are constant, if there are any."""
+    """Yield a sentence that names constant columns, if there are any."""
     if columns:
         about = name_columns(columns)
-        yield f"{about} constant ({x[0, columns[0]]:g}), and a constant has no density: drop what is constant"
+        yield f"{about} constant ({x[0, columns[0]]:g}), and a constant has no density: drop constant columns"
 
 
 def is_atom(count: int, rows: int) -> bool:
-    """Return whether a value that so many of the rows have is an atom.
+    """Return whether a value that `count` of the rows have is an atom.
 
     >>> is_atom(10, 100), is_atom(9, 90), is_atom(99, 1000)
     (True, False, False)
     """
-    return count >= max(TIMES, SHARE * rows)
+    return count >= max(TIMES, ATOM_SHARE * rows)
 
 
 def discrete(
     x: Array, columns: Iterable[int], rule: Callable[[Array, Array], bool], names: Sequence[str] | None = None
 ) -> Iterator[str]:
-    """Yield a sentence about those columns for whose values and counts the rule holds, if there are any."""
+    """Yield a sentence that names the columns whose values and counts satisfy the rule, if there are any."""
     counted = {i: np.unique(x[:, i], return_counts=True) for i in columns}
     found = [i for i, (values, counts) in counted.items() if rule(values, counts)]
     if found:
         values, counts = counted[found[0]]
         yield (
             f"{name_columns(found, names=names)} discrete, at least in part: {values[counts.argmax()]:g} makes up "
-            f"{counts.max() / len(x):.0%} of column {found[0]}, and a density has no limit there: add uniform noise as "
-            f"wide as a step, or model these rows apart"
+            f"{counts.max() / len(x):.0%} of column {found[0]}, where a density is unbounded: add uniform noise as "
+            f"wide as a step, or model these rows separately"
         )
 
 
 def dependent(x: Array, columns: Array, names: Sequence[str] | None = None) -> Iterator[str]:
-    """Yield a sentence about those of the columns that are linearly dependent, if there are any."""
+    """Yield a sentence that names linearly dependent columns, if there are any."""
     found, spread = dependent_columns(x[:, columns])
     if found:
         about = name_columns(columns[found].tolist(), names=names)
         yield (
-            f"{about} linearly dependent (to {spread:.1g} of their spread), and on a plane a density has no limit: "
+            f"{about} linearly dependent (to {spread:.1g} of their spread), and on a plane a density is unbounded: "
             f"drop columns that others determine"
         )
 
 
 def thin(x: Any) -> Any:
-    """Return about `ROWS` of the rows of an array or tensor, evenly spaced."""
-    return x[:: max(1, len(x) // ROWS)]
+    """Return about `EXAMINED` of the rows of an array or tensor, evenly spaced."""
+    return x[:: max(1, len(x) // EXAMINED)]
 
 
 def middle_and_spread(x: Array) -> tuple[Array, Array]:
     """Return the median and the standard deviation that a normal of these quartiles has, by column."""
     low, middle, high = np.quantile(x, [0.25, 0.5, 0.75], axis=0)
-    # where half of the rows are equal the quartiles say nothing
+    # if half of the rows are equal, quartiles do not measure the spread
     return middle, np.where(high > low, (high - low) / 1.349, x.std(0))
 
 
 def dependent_columns(x: Array) -> tuple[list[int], float]:
-    """Return the columns that are linearly dependent, [] if none are, and their least standard deviation.
+    """Return the linearly dependent columns, [] if none, and their smallest standard deviation.
 
     >>> x = np.random.default_rng(0).normal(size=(50, 3))
     >>> dependent_columns(x)[0], dependent_columns(np.c_[x, x[:, 0] - x[:, 2]])[0]

@@ -1,12 +1,12 @@
 """A density network in NumPy: its form, its random start, z and log|det dz/dx| of points, the inverse, the density.
 
-Blocks of an affine map and an activation are followed by one more map.
+Blocks of an affine map and an activation are followed by a last map.
 
-The units of a block have a value, a slope, and the gradients that training needs (`BlockUnits`). The formulas are those
-of `plunit.smooth`, with a = |u| (for LeakyReLU a = -u); at a kink r goes from 0 to 1 at once.
+`BlockUnits` has the values, slopes and gradients of the units of a block, by the formulas of `plunit.smooth` with
+a = |u| (for LeakyReLU a = -u); at a kink r jumps from 0 to 1.
 
 At a kink log s jumps by log alpha. Its derivative is 0 elsewhere, yet samples cross the kink when parameters change.
-`BlockUnits.turn` has the density there from the samples nearer than `radius`: log(alpha) / (2 radius) for each.
+`BlockUnits.turn` estimates the density there from the samples nearer than `radius`: log(alpha) / (2 radius) for each.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from plunit.numpy import NAMESPACE
 MOST_FEATURES = 64  # the largest number of features of the compiled program
 
 LEARNED = {"smooth": ("alpha", "c", "rho"), "plu": ("alpha", "c"), "leaky": ("alpha",)}
-"""What each activation learns of every unit: SmoothPLU, PLU and LeakyReLU."""
+"""The learned parameters of a unit, for SmoothPLU, PLU and LeakyReLU."""
 
-ALPHA = 0.7  # blocks start with the slopes 0.7 and 1/0.7 in turn: a network that neither contracts nor expands
+ALPHA = 0.7  # blocks start with the slopes 0.7 and 1/0.7 in turn, so that the network neither contracts nor expands
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Architecture:
     """z = A_B(sigma(... A_1(sigma(A_0 x)))) with A(x) = P L U x + b and one alpha, c and rho for every unit.
 
     A network's parameters are one vector, by kind: the lower triangles of all maps, the upper ones (by columns), the
-    logarithms of the diagonals, the biases, and of all units log alpha, log c and logit rho, as far as there are any.
+    logarithms of the diagonals, the biases, and the learned ones of log alpha, log c and logit rho of all units.
 
     Attributes:
         features: n.
-        blocks: B, how many activations.
+        blocks: B, the number of activations.
         activation: "smooth", "plu" or "leaky".
 
     >>> Architecture(2, 12).parameters, Architecture(2, 48).parameters
@@ -97,7 +97,7 @@ class DensityNetwork:
     theta: Array  # [parameters]
     order: Array  # [maps, n]: row i of a matrix W is row order[i] of L U
     sign: Array  # [maps, n], of the diagonals of U
-    rho: float = 0.0  # the rounding, where it is not learned; 0 for kinks
+    rho: float = 0.0  # the rounding, unless it is learned; 0 for kinks
     radii: Array | None = None  # [blocks, n], see `BlockUnits`; for training only
 
     @cached_property
@@ -168,7 +168,7 @@ class DensityNetwork:
         return z, log_det
 
     def _log_det(self, points: Array) -> Array:
-        """Return the part of the maps in log|det dz/dx|, for each of some columns; never in a dtype of integers."""
+        """Return the contribution of the maps to log|det dz/dx|, for each column; never in an integer dtype."""
         return np.full(points.shape[1], self.log_diagonal.sum(), np.result_type(points, self.theta))
 
     def log_prob(self, x: Array) -> Array:
@@ -193,7 +193,7 @@ class BlockUnits:
     alpha: Array  # the outer slopes
     c: Array  # where the kinks are; 0 for LeakyReLU
     w: Array | None  # the half-radii of the bends; None for kinks
-    radius: Array  # how near the samples are that stand for the density at a kink; 0 for no estimate
+    radius: Array  # the distance of the samples that estimate the density at a kink; 0 for no estimate
     sides: int  # 2, or 1 for LeakyReLU
 
     def split(self, u: Array) -> tuple[Array, Array]:
@@ -208,7 +208,7 @@ class BlockUnits:
         return smooth.bend(np, a, self.c, self.w)
 
     def slope(self, r: Array) -> Array:
-        """Return s; at the ends 1 and alpha to the bit."""
+        """Return s, exactly 1 and alpha at the ends."""
         return np.asarray(smooth.slope(np, r, self.alpha))
 
     def turn(self, a: Array, r: Array, slope: Array) -> Array:
@@ -235,7 +235,7 @@ class BlockUnits:
         return sign * a, np.log(self.slope(r))
 
     def backward(self, u: Array, in_value: Array, in_log: Array) -> tuple[Array, dict[str, Array]]:
-        """Return the gradient in u and those in alpha, c and w [n], from the ones in the values and the log-slopes."""
+        """Return the gradients in u and in alpha, c and w [n], from those in the values and the log-slopes."""
         a, sign = self.split(u)
         r, integral = self.bend(a)
         slope = self.slope(r)

@@ -1,7 +1,7 @@
-"""Training steps of a density network in NumPy: the readable statement of what `chain.advance` computes.
+"""Training steps of a density network in NumPy: the readable form of `chain.advance`.
 
-A step is Adam's (`plunit.ensemble.adam`). The boundary term takes the density at a kink from the k-th nearest sample
-(Loftsgaarden and Quesenberry, 1965); docs/glossary.md.
+Steps are Adam's (`plunit.ensemble.adam`). The boundary term estimates the density at a kink from the k-th nearest
+sample (Loftsgaarden and Quesenberry, 1965); docs/glossary.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from plunit import learned
-from plunit.densities.chain import Member, MemberSteps, Sample, check_looks, mean_loss, nearest, shares
+from plunit.densities.chain import Member, MemberSteps, Sample, check_looks, mean_loss, mean_shares, nearest
 from plunit.densities.density_network import DensityNetwork
 from plunit.ensemble.adam import adam_step, corrections, judge_losses
 from plunit.ensemble.arrays import Array
@@ -21,7 +21,7 @@ REFRESH = 8  # steps between two estimates of the density at kinks
 
 
 def advance(members: Sequence[Member], steps: MemberSteps, threads: int | None = None) -> None:
-    """Take the steps of Adam for all members, in place, one after the other; `threads` is not used."""
+    """Train all members, in place, one after the other; `threads` is not used."""
     for member in members:
         with np.errstate(all="ignore"):  # members that diverge
             _advance_member(member, steps)
@@ -29,7 +29,7 @@ def advance(members: Sequence[Member], steps: MemberSteps, threads: int | None =
 
 def _advance_member(member: Member, steps: MemberSteps) -> None:
     check_looks(member, steps)
-    rho, share = np.broadcast_to(steps.rho, steps.rate.shape), shares(member.steps, steps.count)
+    rho, share = np.broadcast_to(steps.rho, steps.rate.shape), mean_shares(member.steps, steps.count)
     drawn = Rows(steps.training.x, None, batch=steps.batch, seeds=[member.seed])
     for step in range(steps.count):
         if steps.tests and member.waited >= steps.patience:
@@ -37,19 +37,19 @@ def _advance_member(member: Member, steps: MemberSteps) -> None:
         rows = drawn.draw(0, member.steps * steps.batch, steps.batch)
         batch = Sample(steps.training.x[rows], None if steps.training.weight is None else steps.training.weight[rows])
         if _is_kinked(member, rho[step]) and member.steps % REFRESH == 0:
-            member.radii[...] = radii(network(member, member.theta, rho[step]), batch.x)
-        gradient = differentiate(network(member, member.theta, rho[step]), batch)
+            member.radii[...] = radii(member_network(member, member.theta, rho[step]), batch.x)
+        gradient = differentiate(member_network(member, member.theta, rho[step]), batch)
         _adam(member, gradient, steps.rate[step], share[step])
         member.steps += 1
         if steps.tests and member.steps % steps.every == 0:
-            _validate(member, mean_loss(network(member, member.average, rho[step]), steps.tests), steps)
+            _validate(member, mean_loss(member_network(member, member.average, rho[step]), steps.tests), steps)
 
 
 def _is_kinked(member: Member, rho: float) -> bool:
     return member.architecture.activation != "smooth" and rho == 0
 
 
-def network(member: Member, theta: Array, rho: float) -> DensityNetwork:
+def member_network(member: Member, theta: Array, rho: float) -> DensityNetwork:
     """Return the network of a member with given parameters."""
     return DensityNetwork(member.architecture, theta, member.order, member.sign, float(rho), member.radii)
 
@@ -85,7 +85,7 @@ def differentiate(network: DensityNetwork, sample: Sample) -> Array:
             delta, sums = network.units[i - 1].backward(before[i - 1], pulled, -share)
             _shape(network, i - 1, sums, found)
     for name in ("log_diagonal", "alpha", "c", "rho"):
-        if name in found:  # beyond the limit a number has no effect
+        if name in found:  # numbers beyond the limit have no effect
             found[name][np.abs(views[name]) > learned.LIMIT] = 0
     return gradient
 
@@ -121,7 +121,7 @@ def _adam(member: Member, gradient: Array, rate: float, share: float) -> None:
 
 
 def _validate(member: Member, loss: float, steps: MemberSteps) -> None:
-    """Note the loss of the running mean, in the dtype of the parameters."""
+    """Record the loss of the running mean, in the dtype of the parameters."""
     loss = float(member.theta.dtype.type(loss))
     member.looks[member.steps // steps.every - 1] = loss
     better, progress, waited = judge_losses(loss, member.loss, member.mark, member.waited)

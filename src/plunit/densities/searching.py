@@ -1,4 +1,4 @@
-"""The best density of many starts and numbers of blocks, by the successive halving of `plunit.ensemble.halving`."""
+"""The best density of many starts and numbers of blocks, by successive halving (`plunit.ensemble.halving`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from plunit.base.progress import Progress, interruption
 from plunit.base.ranges import as_count
 from plunit.densities import chain, numpy_chain
-from plunit.densities.chain import Member, MemberSteps, Sample, check_spread, initial_member, mean_loss, prepare
+from plunit.densities.chain import Member, MemberSteps, Sample, check_spread, initial_member, mean_loss, prepare_sample
 from plunit.densities.density_network import Architecture, start
 from plunit.ensemble.adam import half_cosine
 from plunit.ensemble.arrays import Array
@@ -23,11 +23,11 @@ Advance = Callable[[Sequence[Member], MemberSteps, int | None], None]
 
 ENGINES: dict[str, Advance] = {"native": chain.advance, "numpy": numpy_chain.advance}
 
-SHARPENED = 0.9  # with `anneal`, the corners are gone after this part of the steps
+SHARPENED = 0.9  # with `anneal`, the corners are removed after this fraction of the steps
 
 
 class NoFiniteStart(ValueError):
-    """No start gave finite numbers."""
+    """No start gave finite losses."""
 
 
 def search(
@@ -48,27 +48,27 @@ def search(
     threads: int | None = None,
     progress: Progress = lambda done, best: None,
 ) -> list[Member]:
-    """Train `starts` members of each architecture, and return all of them, the best first.
+    """Train `starts` members of each architecture, and return all members, the best first.
 
     Args:
-        architectures: the forms.
+        architectures: the forms to try.
         training: the points to train on, in random order; an array [rows, n] stands for a `Sample` of it.
-        validation: the points that decide.
-        starts: members of each form.
-        steps: for those that are trained to the end.
-        keep: the number of members that are trained to the end, at least.
-        batch: points of a step, at most all of them.
+        validation: the points that select members.
+        starts: the number of members of each form.
+        steps: of the members that are trained to the end.
+        keep: the minimum number of members that are trained to the end.
+        batch: the number of points in a step.
         lr: Adam's step size; it falls to 0 by a half cosine.
         seed: member i of form j starts with the generator of (seed, j, i).
-        anneal: for "plu": begin with rounded corners; rho falls from 0.9 to 0.02, then to 0.
-        every: steps from one look at the validation points to the next; 0 looks 100 times.
-        patience: a member stops after this number of looks without a better one. Looks while corners are rounded by
-            `anneal` do not count.
-        engine: "native" or "numpy"; by default native where possible.
+        anneal: for "plu": start with rounded corners; rho falls from 0.9 to 0.02, then to 0.
+        every: steps between validations; 0 validates 100 times.
+        patience: a member stops after this number of validations without an improvement. Those before `anneal` has
+            removed the corners do not count.
+        engine: "native" or "numpy"; by default native if possible.
         threads: the number of threads that share the members; by default one for each processor.
-        progress: called now and then with the part of the work that is done and the least loss so far. If it returns
-            true, the search ends with what it has found, after the first look at the earliest. So it does, with a
-            warning, at Ctrl-C; before the first look Ctrl-C raises KeyboardInterrupt.
+        progress: called with the fraction of the work done and the lowest loss so far. If it returns true, the search
+            returns its results so far, after the first validation at the earliest. Ctrl-C does the same, with a
+            warning; before the first validation it raises KeyboardInterrupt.
 
     The loss is the mean of |z|^2 / 2 - log|det dz/dx|: the negative log-likelihood without n/2 log(2 pi).
 
@@ -81,14 +81,14 @@ def search(
         as_count(name, value, 1)
     _check(architectures, anneal, lr, patience)
     n = architectures[0].features
-    given, decide = prepare(training, n, "training"), prepare(validation, n, "validation")
+    given, decide = prepare_sample(training, n, "training"), prepare_sample(validation, n, "validation")
     check_spread(given)
     every = as_count("every", every) or max(1, steps // 100)
     plan = MemberSteps(
         rate=lr * half_cosine(steps),
         training=given,
         batch=min(batch, len(given.x)),
-        rho=roundings(steps) if anneal else np.zeros(steps),
+        rho=rho_schedule(steps) if anneal else np.zeros(steps),
         tests=decide,
         every=every,
         patience=patience,
@@ -100,18 +100,18 @@ def search(
     race = _DensityRace(tuple(members), plan, ENGINES[choose_engine(engine, "chain")], threads)
     work = estimate_work(race.sizes(), steps, keep)
     race, interrupted = halve(race, steps, every, keep, work, progress, [race.sharp])
-    # a member without a look, because it diverged, or because there was none, has the loss of its running mean
+    # a member that was never validated, or diverged before, gets the loss of its running mean
     found = [_renew(one, decide) if one.best_step == 0 else one for one in race.ended]
     found.sort(key=lambda one: one.loss)
     progress(1.0, found[0].loss)
     if interrupted:
         warnings.warn(interruption(race.step, steps), stacklevel=2)
     if not math.isfinite(found[0].loss):
-        raise NoFiniteStart(f"no start gave finite numbers; standardise the columns, or take a smaller lr than {lr}")
+        raise NoFiniteStart(f"no start gave finite numbers; standardise the columns, or reduce lr from {lr}")
     return found
 
 
-def roundings(steps: int) -> Array:
+def rho_schedule(steps: int) -> Array:
     """Return rho of each step: from 0.9 to 0.02 geometrically, then 0."""
     rounded = math.floor(SHARPENED * steps)
     return np.concatenate([np.geomspace(0.9, 0.02, rounded), np.zeros(steps - rounded)])
@@ -144,7 +144,7 @@ class _DensityRace:
 
     def advance(self, last: int) -> _DensityRace:
         members, part = tuple(one.copy() for one in self.members), slice(self.step, last)
-        # while corners shrink, each look is at another function: none of them says that a member is at its end
+        # while corners shrink, each validation is of another function and does not show whether a member still improves
         patience = math.inf if self.step < self.sharp else self.plan.patience
         plan = replace(self.plan, rate=self.plan.rate[part], rho=self.plan.rho[part], patience=patience)
         self.engine(members, plan, self.threads)
@@ -161,7 +161,7 @@ class _DensityRace:
 
 
 def _renew(member: Member, validation: Sample | None) -> Member:
-    """Return a member whose records begin with its running mean, without rounded corners: another network and loss."""
+    """Return a member with new records, which begin with its running mean without corners, another function."""
     found = replace(member, best=member.average.copy(), best_step=member.steps, mark=math.inf, waited=0)
     with np.errstate(all="ignore"):  # members that diverge
         loss = mean_loss(found.network(), validation) if validation else math.inf
@@ -169,7 +169,7 @@ def _renew(member: Member, validation: Sample | None) -> Member:
 
 
 def _check(architectures: Sequence[Architecture], anneal: bool, lr: float, patience: float) -> None:
-    """Raise ValueError unless a search can be run with these options."""
+    """Raise ValueError unless these options are valid."""
     features = [form.features for form in architectures]
     if len(set(features)) != 1:
         raise ValueError(f"architectures must be one or more with the same features, got {features}")

@@ -34,7 +34,7 @@ class Nonlinearity:
     - A struct and a line in the table of programs/csrc/activations.h, in the same order; kinks belong to the same side.
     - Its module of PyTorch in tests/support/lone_members.py, and its kinks in tests/ensemble/test_nonlinearities.py.
       The tests compare values, slopes, exact form, gradients of training and the modules of `to_torch` with it.
-    - Its name in docs/ensembles.md. For a colour of its own: a line in `COLOURS` of plunit/lab/style.py, and two in
+    - Its name in docs/ensembles.md. For a colour of its own: a line in `COLOURS` of plunit/lab/pictures.py, and two in
       plunit/play/page/style.css, for light and dark.
 
     Attributes:

@@ -1,9 +1,8 @@
 """Bijections of R^n, invertible networks and flows, for PyTorch.
 
-Points enter; images with log|det|, densities and samples leave. Open `flow.py` first, which makes a density of a
-bijection and trains it in `Flow.fit`; that uses `batches.py`, `screening.py` and `training.py`. `bijections/` has the
-contract and every layer, `invertible_network.py` builds networks, `contexts.py` makes them conditional,
-`conversions.py` leads to other libraries, and `saving.py` to files.
+Open `flow.py` first: `Flow` is the density of a bijection, and `Flow.fit` trains it, with points from `batches.py`.
+`bijections/` has the contract and every layer, `invertible_network.py` builds networks, `contexts.py` makes them
+conditional, `conversions.py` connects them to other libraries, and `saving.py` stores them in files.
 """
 
 try:
@@ -15,8 +14,9 @@ except ModuleNotFoundError as error:
 
 from plunit.invertible.bijections.bijection import Bijection, Elementwise, Leaf
 from plunit.invertible.bijections.chain import Chain, Frozen, Inverse
-from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU, Tanh
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, Tanh
 from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
+from plunit.invertible.bijections.smooth_plu import RHO, Annealing, SmoothPLU
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.conversions import BijectionTransform, to_flow
 from plunit.invertible.flow import Flow
@@ -29,7 +29,7 @@ from plunit.invertible.invertible_network import (
     density,
 )
 from plunit.invertible.toys import TOYS, toy
-from plunit.invertible.training import RHO, Annealing, Diverged, Fitted
+from plunit.invertible.training import Diverged, Fitted
 
 __all__ = [
     "LU",

@@ -1,8 +1,16 @@
-"""Points to train a flow with: from arrays, functions or loaders to batches of checked tensors."""
+"""Points to train a flow with: from arrays, functions or loaders to batches of checked tensors.
+
+`screen` refuses points without a density, by the rules of `plunit.densities.density_faults`, and warns if training will
+be poor:
+- a column has at most `FEW_VALUES` values, each on average at least `TIMES` times;
+- the median of a column is farther than `FAR_OFF` from 0, or its spread (by quartiles, so that outliers do not matter)
+  is above `FAR_OFF` or below 1 / `FAR_OFF`: training starts near centre 0 and spread 1, and takes small steps.
+"""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -11,30 +19,42 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from plunit.ensemble.arrays import as_array, check_unmasked
+from plunit.densities.density_faults import (
+    TIMES,
+    constants,
+    dependent,
+    discrete,
+    is_atom,
+    middle_and_spread,
+    name_columns,
+    thin,
+)
+from plunit.ensemble.arrays import Array, as_array, check_unmasked
 from plunit.invertible.contexts import Conditional
-from plunit.invertible.screening import screen
 
 if TYPE_CHECKING:
     from plunit.invertible.flow import Flow
 
-Rows = tuple[Tensor, ...]
+BatchRows = tuple[Tensor, ...]
 """Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
 
-Draw = Callable[[int], Rows]
-"""Draws a batch of n points; the batches of a loader have the size that the loader gives them."""
+Draw = Callable[[int], BatchRows]
+"""Draws a batch of n points; a loader determines the size of its batches."""
 
-Source = tuple[Draw, Rows | None, Tensor | None]
+Batches = tuple[Draw, BatchRows | None, Tensor | None]
 """Batches to train with, and rows for validation with their weights."""
 
-_TAKES = {
+FEW_VALUES = 30
+FAR_OFF = 30.0
+
+_EXPECTED = {
     "fit": "a tensor, an array or nested lists of points, a function that draws n of them, or a loader of batches",
     "weights": "real numbers, one for each point",
 }
 
 
 def context_size(flow: Flow, context: Any) -> int:
-    """Return the size of a flow's contexts, 0 if it has none; raise ValueError unless one is given where it has."""
+    """Return the size of a flow's contexts, 0 for none; raise ValueError if `context` should be given or not."""
     size = flow.bijection.context if isinstance(flow.bijection, Conditional) else 0
     if not size and context is not None:
         raise ValueError("this flow has no context; leave it out, or build the flow with conditional(...)")
@@ -43,7 +63,7 @@ def context_size(flow: Flow, context: Any) -> int:
     return size
 
 
-def _rows(flow: Flow, x: Any, context: Any = None) -> Rows:
+def _rows(flow: Flow, x: Any, context: Any = None) -> BatchRows:
     """Return points, and their contexts if the flow has them, as checked rows."""
     points = _table(x, flow.bijection.features, "points of {} features", flow.origin)
     if not (size := context_size(flow, context)):
@@ -54,8 +74,8 @@ def _rows(flow: Flow, x: Any, context: Any = None) -> Rows:
     return points, contexts
 
 
-def _batch(flow: Flow, given: Any) -> Rows:
-    """Return what a function or a loader gave: points, or a tuple of points and contexts."""
+def _batch(flow: Flow, given: Any) -> BatchRows:
+    """Return the batch of a function or a loader: points, or a tuple of points and contexts."""
     if isinstance(given, tuple) or (isinstance(given, list) and given and isinstance(given[0], Tensor)):
         if len(given) not in (1, 2):
             raise ValueError(f"a batch must be points, or points and contexts, got {len(given)} parts")
@@ -83,34 +103,34 @@ def _tensor(data: Any, user: str, like: Tensor) -> Tensor:
     """Return data as a tensor like another one, without a graph, or raise TypeError unless they are real numbers."""
     if isinstance(data, Tensor):
         if data.is_complex():
-            raise TypeError(f"{user} takes real numbers, got a tensor of {data.dtype}; pass its real part")
+            raise TypeError(f"{user} expects real numbers, got a tensor of {data.dtype}; pass its real part")
         if data.is_meta:
-            raise TypeError(f"{user} takes numbers, got a tensor on the device meta; pass the data themselves")
+            raise TypeError(f"{user} expects numbers, got a tensor on the device meta; pass the data itself")
         check_dense(data, user)
         return data.detach().to(like)
     check_unmasked("data", data)
     try:
-        with np.errstate(over="ignore"):  # what is too large is found as infinite
+        with np.errstate(over="ignore"):  # too large numbers become infinite, which is checked later
             array = as_array(data, np.float64 if like.dtype == torch.float64 else np.float32)
     except ValueError as error:
-        raise TypeError(f"{user} takes {_TAKES[user]}, got {type(data).__name__}: {error}") from None
+        raise TypeError(f"{user} expects {_EXPECTED[user]}, got {type(data).__name__}: {error}") from None
     return torch.tensor(array).to(like)
 
 
 def check_dense(tensor: Tensor, user: str) -> None:
-    """Raise TypeError if a tensor is nested or sparse; it looks at no number, and so never waits for a GPU."""
+    """Raise TypeError if a tensor is nested or sparse; it reads no number, and so never waits for a GPU."""
     if tensor.is_nested:
-        raise TypeError(f"{user} takes dense tensors, got a nested one; pass torch.cat(tensor.unbind())")
+        raise TypeError(f"{user} expects a dense tensor, got a nested one; pass torch.cat(tensor.unbind())")
     if tensor.layout is not torch.strided:
-        raise TypeError(f"{user} takes dense tensors, got one of {tensor.layout}; pass tensor.to_dense()")
+        raise TypeError(f"{user} expects a dense tensor, got one of {tensor.layout}; pass tensor.to_dense()")
 
 
-def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -> Draw:
-    """Return a function that draws rows at random: all alike, or in proportion to their weights."""
+def from_rows(rows: BatchRows, weights: Tensor | None, generator: Generator | None) -> Draw:
+    """Return a function that draws rows at random, uniformly or in proportion to their weights."""
     count, device = len(rows[0]), rows[0].device
-    ends = torch.zeros(0) if weights is None else shares(weights).cumsum(0)
+    ends = torch.zeros(0) if weights is None else proportions(weights).cumsum(0)
 
-    def draw(n: int) -> Rows:
+    def draw(n: int) -> BatchRows:
         if weights is None:
             chosen = torch.randint(count, (n,), generator=generator)
         else:
@@ -122,27 +142,27 @@ def from_rows(rows: Rows, weights: Tensor | None, generator: Generator | None) -
 
 
 def _cycle(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the batches of a loader, from the first again after the last."""
+    """Yield the batches of a loader, over and over."""
     while True:
         batch = None
         for batch in batches:
             yield batch
         if batch is None:
             raise ValueError(
-                "the loader has no batches left; give one that can be read again, such as a DataLoader or a list, or "
-                "take fewer steps"
+                "the loader has no batches left; pass one that can be read again, such as a DataLoader or a list, or "
+                "reduce the number of steps"
             )
 
 
 def is_array(data: Any) -> bool:
-    """Return whether data are points themselves, not a function or a loader that gives them."""
+    """Return whether data are points, not a function or a loader that provides them."""
     if isinstance(data, (Tensor, list, tuple, str, bytes, dict)) or hasattr(data, "__array__"):
         return True
     return not (callable(data) or isinstance(data, Iterable))
 
 
 def as_weights(weights: Any, count: int) -> Tensor:
-    """Return weights as float64 on the CPU, where they are drawn from, or raise unless each point has one."""
+    """Return weights as float64 on the CPU, where points are drawn, or raise unless each point has one."""
     found = _tensor(weights, "weights", torch.zeros((), dtype=torch.float64))
     if found.shape != (count,):
         raise ValueError(f"weights must hold one number for each of the {count} points, got shape {tuple(found.shape)}")
@@ -153,16 +173,16 @@ def as_weights(weights: Any, count: int) -> Tensor:
     return found
 
 
-def shares(weights: Tensor) -> Tensor:
-    """Return the parts of positive weights in their sum, which itself may be too large a number, or too small."""
+def proportions(weights: Tensor) -> Tensor:
+    """Return positive weights divided by their sum, which may overflow or underflow."""
     scaled = weights / weights.max()
     return scaled / scaled.sum()
 
 
-def prepare(
+def prepare_batches(
     flow: Flow, data: Any, context: Any, weights: Any, validation: Any, batch: int, generator: Generator | None
-) -> Source:
-    """Return batches of data that are points, a function or a loader; raise or warn if they cannot be learned."""
+) -> Batches:
+    """Return batches of data that are points, a function or a loader; raise or warn if they have no density."""
     is_number = isinstance(validation, Real) and not isinstance(validation, bool)
     fraction = float(validation) if is_number else None
     held = None if validation is None or fraction is not None else _batch(flow, validation)
@@ -178,18 +198,18 @@ def prepare(
     for name, given in (("context", context), ("weights", weights), ("a fraction for validation", fraction)):
         if given is not None:
             raise ValueError(
-                f"{name} needs points as a tensor or an array, got {type(data).__name__}; a function or a loader gives "
-                f"contexts together with points and draws by weight itself, and validation takes points"
+                f"{name} needs points as a tensor or an array, got {type(data).__name__}; a function or a loader "
+                f"provides contexts with its points and draws by weight itself, and validation must be points"
             )
     stream = None if callable(data) else _cycle(data)
     draw: Draw = lambda n: _batch(flow, data(n) if stream is None else next(stream))  # noqa: E731
     first = draw(batch)
     screen(*first, whole=False)
-    waiting = [first]  # it is also the first batch of training
+    waiting = [first]  # also the first batch of training
     return lambda n: waiting.pop() if waiting else draw(n), held, None
 
 
-def _split(rows: Rows, weights: Tensor | None, fraction: float, generator: Generator | None) -> Source:
+def _split(rows: BatchRows, weights: Tensor | None, fraction: float, generator: Generator | None) -> Batches:
     """Set a fraction of the rows aside, at random."""
     count = len(rows[0])
     aside = math.ceil(fraction * count) if 0 < fraction < 1 else 0
@@ -202,3 +222,49 @@ def _split(rows: Rows, weights: Tensor | None, fraction: float, generator: Gener
     held_rows, kept_rows = (tuple(part[chosen.to(part.device)] for part in rows) for chosen in (held, kept))
     held_weights, kept_weights = (None if weights is None else weights[chosen] for chosen in (held, kept))
     return from_rows(kept_rows, kept_weights, generator), held_rows, held_weights
+
+
+def screen(x: Tensor, context: Tensor | None = None, *, whole: bool = True) -> None:
+    """Raise if the rows x have no density, and warn if they, or their contexts, are hard to learn.
+
+    Args:
+        x: points [m, n].
+        context: their contexts [m, k], which may be discrete or constant.
+        whole: whether these are all data. For a batch there are only warnings, because other batches may differ.
+    """
+    if whole and len(x) < 2:
+        raise ValueError("one point has no density: pass at least two different points of weight above 0")
+    some, varies = _thin(x), (x.amax(0) > x.amin(0)).cpu().numpy()
+    faults: list[str] = []
+    if whole or len(x) >= 2 * TIMES:
+        faults = [*constants(some, np.flatnonzero(~varies).tolist()), *dependent(some, np.arange(x.shape[1]))]
+    if faults and whole:
+        raise ValueError("; ".join(faults))
+
+    def is_discrete(values: Array, counts: Array) -> bool:
+        return is_atom(counts.max(), len(some)) or (len(counts) <= FEW_VALUES and TIMES * len(counts) <= len(some))
+
+    doubts = [*faults, *discrete(some, np.flatnonzero(varies).tolist(), is_discrete), *_far(some, "column")]
+    if context is not None:
+        doubts += _far(_thin(context), "context column")
+    for doubt in doubts:
+        warnings.warn(doubt, UserWarning, stacklevel=4)
+
+
+def _thin(x: Tensor) -> Array:
+    """Return about ten thousand rows as an array."""
+    return thin(x).double().cpu().numpy()  # type: ignore[no-any-return]
+
+
+def _far(x: Array, what: str) -> Iterator[str]:
+    if len(x) < TIMES:
+        return
+    middle, spread = middle_and_spread(x)
+    narrow = (spread < 1 / FAR_OFF) & (spread > 0)
+    found = np.flatnonzero((np.abs(middle) > FAR_OFF) | (spread > FAR_OFF) | narrow).tolist()
+    if found:
+        yield (
+            f"{name_columns(found, what)} far from standard: {what} {found[0]} has the centre {middle[found[0]]:.3g} "
+            f"and the spread {spread[found[0]]:.3g}, while training starts from 0 and 1 and takes small steps. "
+            f"Standardise: (x - x.mean(0)) / x.std(0), or by median and quartiles if there are outliers"
+        )

@@ -1,4 +1,4 @@
-"""Bijections that depend on a context: `Conditional`, whose parameters a network of the context moves.
+"""Bijections that depend on a context: `Conditional`, whose parameters are shifted by a network of the context.
 
 The network has linear layers with PLUs between them, and starts as 0.
 """
@@ -29,11 +29,11 @@ from plunit.torch import PLU
 from plunit.torch.op import is_recorded, is_transformed
 
 
-def network(sizes: tuple[int, ...], generator: Generator | None) -> nn.Sequential:
+def context_network(sizes: tuple[int, ...], generator: Generator | None) -> nn.Sequential:
     """Return linear layers with PLUs between them, the last of them 0."""
     parts: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(sizes):
-        # the global random numbers stay as they are
+        # without the global random generator
         layer = nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call]
         bound = inputs**-0.5
         nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
@@ -45,11 +45,10 @@ def network(sizes: tuple[int, ...], generator: Generator | None) -> nn.Sequentia
 
 
 class Conditional(nn.Module):
-    """y = F(x; p + N(context)): a bijection of x whose parameters p are moved by a network N of the context.
+    """y = F(x; p + N(context)): a bijection of x whose parameters p are shifted by a network N of the context.
 
-    N moves the parameters of elementwise leaves, which have one number per feature: slopes, widths and roundings of
-    activations, scales and shifts of `ScaleShift`. Matrices are the same for all contexts. N has hidden layers of PLUs
-    and starts as 0.
+    N shifts the parameters of elementwise leaves, which have one number per feature: slopes, widths and rounding of
+    activations, scales and shifts of `ScaleShift`. Matrices do not depend on the context.
 
     `forward(x, context)` and `inverse(y, context)` return value and log-determinant for x of shape (..., n) and
     contexts (..., k) that broadcast.
@@ -58,9 +57,9 @@ class Conditional(nn.Module):
         bijection: F, made of leaves, some of them elementwise with learned parameters.
         context: k.
         hidden: the units of each hidden layer of N.
-        slots: how many numbers per feature N moves in each of those leaves; by default all that are learned. A leaf
-            leaves out the last ones that it lacks: `PLU` has no rounding, the last number of `SmoothPLU`.
-        generator: where the random numbers of the start of N come from.
+        slots: how many numbers per feature N shifts in each of those leaves; by default all learned ones. A leaf
+            ignores slots that it lacks: `PLU` has no rounding, the last number of `SmoothPLU`.
+        generator: for the random start of N.
 
     >>> from plunit.invertible import ScaleShift
     >>> line = Conditional(ScaleShift(2), context=3)
@@ -81,7 +80,7 @@ class Conditional(nn.Module):
         super().__init__()
         expect(bijection, "Conditional")
         if not isinstance(hidden, Sequence):
-            raise TypeError(f"hidden takes the units of each hidden layer, such as (64, 64), got {hidden!r}")
+            raise TypeError(f"hidden must be the units of each hidden layer, such as (64, 64), got {hidden!r}")
         context, hidden = as_count("context", context, 1), tuple(as_count("each of hidden", size, 1) for size in hidden)
         self.bijection, self.features = bijection, bijection.features
         self.context, self.hidden = context, hidden
@@ -93,7 +92,7 @@ class Conditional(nn.Module):
                 f"Conditional needs learned elementwise parts, such as ScaleShift, each once, and a slot for each of "
                 f"their numbers, got parts of {learned} numbers and slots {self.slots}"
             )
-        self.network = network((context, *hidden, sum(self.slots) * self.features), generator)
+        self.network = context_network((context, *hidden, sum(self.slots) * self.features), generator)
 
     def forward(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor]:
         """Return F(x) and log|det dF/dx| at these contexts."""
@@ -105,9 +104,9 @@ class Conditional(nn.Module):
 
     @torch.no_grad()
     def at(self, context: Tensor) -> Bijection:
-        """The bijection for one context, shape (k,): a copy with the parameters moved."""
+        """The bijection for one context, shape (k,): a copy with shifted parameters."""
         if context.ndim != 1:
-            raise ValueError(f"give one context, shape ({self.context},), got shape {tuple(context.shape)}")
+            raise ValueError(f"pass one context, shape ({self.context},), got shape {tuple(context.shape)}")
         check_finite(context)
         twin = copy.deepcopy(self.bijection)
         for leaf, shift in zip(_find_movable(twin), self._shifts(context), strict=True):
@@ -124,8 +123,8 @@ class Conditional(nn.Module):
         return f"{self.features}, context={self.context}"
 
     def _through(self, x: Tensor, context: Tensor, steps: list[tuple[Leaf, bool]]) -> tuple[Tensor, Tensor]:
-        """Take the steps, with the values of these contexts."""
-        if x.ndim:  # the bijection refuses a number without an axis
+        """Apply the steps, with the values of these contexts."""
+        if x.ndim:  # the bijection rejects 0-D input
             batch = _batch(x, context)
             x = x.expand(*batch, x.shape[-1])
             if context.ndim > 1 and context.numel() > self.context:
@@ -142,10 +141,10 @@ class Conditional(nn.Module):
         return list(columns.reshape(sum(self.slots), self.features, -1 if columns.numel() else 0).split(self.slots))
 
     def check(self, context: Tensor) -> None:
-        """Raise unless these are contexts."""
+        """Raise unless a tensor has the shape and dtype of contexts."""
         if not isinstance(context, Tensor):
             raise TypeError(
-                f"context must be a tensor, got {type(context).__name__}; torch.as_tensor makes one of an array"
+                f"context must be a tensor, got {type(context).__name__}; convert an array with torch.as_tensor"
             )
         if context.ndim < 1 or context.shape[-1] != self.context:
             raise ValueError(f"context must have {self.context} numbers on its last axis, got {tuple(context.shape)}")
@@ -157,7 +156,7 @@ class Conditional(nn.Module):
 def check_finite(context: Tensor) -> None:
     """Raise ValueError if contexts are NaN or infinite; a tensor without numbers (meta, fake, traced) passes.
 
-    On a GPU it waits for the contexts. So it is for what no training step does.
+    On a GPU this waits for the contexts, so training steps do not call it.
     """
     if type(context) not in (Tensor, nn.Parameter) or context.is_meta or is_recorded() or is_transformed(context):
         return
@@ -175,7 +174,7 @@ def _batch(x: Tensor, context: Tensor) -> torch.Size:
         return torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
     except RuntimeError:
         raise ValueError(
-            f"points and contexts must broadcast: give each point its context, or all of them one; got points of shape "
+            f"points and contexts must broadcast: pass one context for each point, or one for all; got points of shape "
             f"{tuple(x.shape)} and contexts of shape {tuple(context.shape)}"
         ) from None
 
@@ -187,17 +186,17 @@ def _find_movable(bijection: Bijection) -> list[Elementwise]:
 
 
 def _raw_parameters(leaf: Leaf) -> list[Tensor]:
-    """Return the learned ones among the raw numbers of a leaf."""
+    """Return the learned raw numbers of a leaf."""
     return [raw for raw in leaf.raw() if _is_learned(leaf, raw)]
 
 
 def _is_learned(leaf: Leaf, raw: Tensor) -> bool:
-    # by its place: within torch.func a parameter is a plain tensor
+    # by identity: within torch.func a parameter is a plain tensor
     return any(raw is parameter for parameter in leaf._parameters.values())
 
 
 def _values(leaf: Leaf, inverted: bool, shift: Tensor) -> Values:
-    """Return the values of a leaf whose raw numbers are moved by shifts [slots, n, m], as columns."""
+    """Return the values of a leaf whose raw numbers are shifted by columns [slots, n, m], as columns."""
     changes: Iterator[Tensor] = iter(shift)
     raw = [each[:, None] + next(changes) if _is_learned(leaf, each) else each[:, None] for each in leaf.raw()]
     return leaf.imply_inverse(*raw) if inverted else leaf.imply(*raw)

@@ -1,4 +1,4 @@
-"""Flows beside other packages: networks of `plunit.densities` as flows, bijections inside `torch.distributions`."""
+"""Flows and other packages: networks of `plunit.densities` as flows, bijections in `torch.distributions`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from plunit import learned
 from plunit.densities import DensityNetwork
 from plunit.invertible.bijections.bijection import Bijection, expect
 from plunit.invertible.bijections.chain import Chain
-from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, SmoothPLU
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU
 from plunit.invertible.bijections.linear import LU
+from plunit.invertible.bijections.smooth_plu import SmoothPLU
 from plunit.invertible.flow import Flow
 
 _ACTIVATIONS: dict[str, Callable[..., Bijection]] = {
@@ -28,7 +29,7 @@ _ACTIVATIONS: dict[str, Callable[..., Bijection]] = {
 def to_flow(network: DensityNetwork) -> Flow:
     """Return the flow of the same density, in the dtype of the network's parameters.
 
-    Its parameters can be trained on by `Flow.fit`, and its bijections be used wherever PyTorch's are.
+    `Flow.fit` can continue its training.
 
     >>> import numpy as np
     >>> from plunit.densities import Architecture, start
@@ -41,9 +42,7 @@ def to_flow(network: DensityNetwork) -> Flow:
 def to_chain(network: DensityNetwork) -> Chain:
     """Return the map from data to base of a network, in float64."""
     if network.rho:
-        raise ValueError(
-            f"the network must have its final kinks, got one in training with corners of rho {network.rho}"
-        )
+        raise ValueError(f"the network must be fully trained, without rounded corners, got rho = {network.rho}")
     form, views = network.architecture, network.views
     parts: list[Bijection] = []
     for i in range(form.maps):
@@ -51,7 +50,7 @@ def to_chain(network: DensityNetwork) -> Chain:
         linear |= {"raw_diagonal": network.log_diagonal[i], "sign": network.sign[i], "permutation": network.order[i]}
         parts.append(_load(LU(form.features), linear))
         if i < form.blocks:
-            # beyond their limit numbers have no effect
+            # numbers beyond the limit have no effect
             names = [name for name in ("alpha", "c", "rho") if name in views]
             shapes = {f"raw_{name}": views[name][i].clip(-learned.LIMIT, learned.LIMIT) for name in names}
             parts.append(_load(_ACTIVATIONS[form.activation](form.features, learnable=True), shapes))
@@ -59,16 +58,16 @@ def to_chain(network: DensityNetwork) -> Chain:
 
 
 def _load(part: Bijection, arrays: Mapping[str, Any]) -> Bijection:
-    """Give a bijection its numbers, in float64."""
+    """Return a bijection with these numbers, in float64."""
     part.to(torch.float64).load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})
     return part
 
 
 class BijectionTransform(Transform):
-    """y = F(x) for distributions over vectors. The `.inv` of it, PyTorch's own, goes the other way.
+    """y = F(x) for distributions over vectors; `.inv` is PyTorch's own inverse of a transform.
 
     Args:
-        bijection: F. Its parameters are used as they are at each call.
+        bijection: F. Later changes to its parameters have effect.
 
     >>> import torch
     >>> from plunit.invertible import PLU

@@ -18,23 +18,15 @@ from torch import Generator, Tensor, nn
 from torch.distributions import Distribution, Transform
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from plunit.base.progress import step_bar
 from plunit.base.ranges import as_count, as_positive
 from plunit.invertible import saving
-from plunit.invertible.batches import check_dense, context_size, prepare
+from plunit.invertible.batches import check_dense, context_size, prepare_batches
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection, expect
 from plunit.invertible.bijections.chain import Frozen
+from plunit.invertible.bijections.smooth_plu import Annealing, annealing_of
 from plunit.invertible.contexts import Conditional, check_finite
-from plunit.invertible.training import (
-    Annealing,
-    Diverged,
-    Fitted,
-    FlowState,
-    annealing_of,
-    check_options,
-    mean_loss,
-)
+from plunit.invertible.training import Diverged, Fitted, FlowState, check_options, mean_nll, step_bar
 
 _LARGEST_BATCH = 10_000_000
 
@@ -42,13 +34,13 @@ _LARGEST_BATCH = 10_000_000
 class Flow(nn.Module):
     """The density p(x) = base(z) |det dz/dx| with z = bijection(x), or p(x | context) with z = bijection(x, context).
 
-    The bijection's forward direction goes from data to base, so that the likelihood, and with it training, costs matrix
-    products only; sampling goes through its inverse.
+    The bijection maps data to base, so that likelihood and training need only matrix products; sampling uses its
+    inverse.
 
     Args:
         bijection: maps data to base. A `Conditional` one makes a conditional density.
         base: a `torch.distributions` Distribution over vectors; by default the standard normal. `.to()` and `.double()`
-            of the flow reach all tensors in a copy of it.
+            of the flow convert a copy of it.
 
     >>> from plunit.invertible import density
     >>> flow = Flow(density(2, blocks=2))
@@ -58,7 +50,7 @@ class Flow(nn.Module):
 
     bijection: Bijection | Conditional
     origin: Tensor
-    """Has the dtype and device of the flow."""
+    """A zero with the dtype and device of the flow."""
 
     def __init__(self, bijection: Bijection | Conditional, base: Distribution | None = None) -> None:
         super().__init__()
@@ -78,10 +70,10 @@ class Flow(nn.Module):
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
         """Return log p(x), shape x.shape[:-1]; of a conditional flow log p(x | context), the two broadcast.
 
-        A point or a context with NaN has the density NaN, as in all of PyTorch, and the others have theirs.
+        Points and contexts with NaN have the density NaN; the others are not affected.
         """
         if not isinstance(x, Tensor):
-            raise TypeError(f"log_prob takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
+            raise TypeError(f"log_prob expects a tensor, got {type(x).__name__}; convert it with torch.as_tensor")
         check_dense(x, "log_prob")
         z, log_det = boundary.of_data(self.bijection, x, *self._as_arguments(context))
         return self._base_log_prob(z) + log_det
@@ -97,13 +89,13 @@ class Flow(nn.Module):
         return self.rsample(n, context, generator=generator).contiguous()
 
     def rsample(self, n: int, context: Tensor | None = None, *, generator: Generator | None = None) -> Tensor:
-        """Draw points as `sample` does, differentiable in the parameters and the context; NaN there goes through."""
+        """Draw points as `sample` does, differentiable in the parameters and the context, which may hold NaN."""
         return self.sample_and_log_prob(n, context, generator=generator)[0]
 
     def sample_and_log_prob(
         self, n: int, context: Tensor | None = None, *, generator: Generator | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Draw points with their log densities, in one pass; both are differentiable as those of `rsample`."""
+        """Draw points with their log densities, in one pass; both are differentiable, as in `rsample`."""
         n = as_count("the number of samples", n, 1)
         given = self._as_arguments(context)
         batch = given[0].shape[:-1] if given else ()
@@ -112,7 +104,7 @@ class Flow(nn.Module):
         return x, self._base_log_prob(z) - log_det
 
     def given(self, context: Tensor) -> Flow:
-        """The density p(x | context) for one context of a conditional flow, as a flow of its own; it can be frozen.
+        """Return the density p(x | context) for one context of a conditional flow as a flow, which can be frozen.
 
         It is a copy: later training of this flow does not change it.
         """
@@ -121,7 +113,7 @@ class Flow(nn.Module):
         return self._with(self.bijection.at(*self._as_arguments(context)))
 
     def frozen(self) -> Flow:
-        """A flow of the same density without parameters: for many calls of `log_prob` and `sample` after training."""
+        """Return a flow of the same density without parameters, for fast `log_prob` and `sample` after training."""
         if isinstance(self.bijection, Conditional):
             raise ValueError("a conditional flow is frozen for one context at a time: flow.given(context).frozen()")
         return self._with(Frozen(self.bijection))
@@ -142,47 +134,47 @@ class Flow(nn.Module):
         generator: Generator | None = None,
         progress: bool | Callable[[int, float], None] = False,
     ) -> Fitted:
-        """Train by maximum likelihood: Adam, the learning rate falling to 0 along a half cosine.
+        """Train by maximum likelihood with Adam; the learning rate falls to 0 along a half cosine.
 
-        However training ends, also by an error or by Ctrl-C, the flow keeps its best state by validation or, without
-        validation, the last one whose loss was finite.
+        Whenever training ends, even by an error or Ctrl-C, the flow has its best state by validation or, without
+        validation, the last state with a finite loss.
 
         Args:
-            data: points of shape (..., features), a tensor, an array or lists, of which each step takes `batch` at
-                random; a function that draws n points; or a loader, an iterable of batches, which is read again and
-                again. Functions and loaders of a conditional flow give pairs (points, contexts). Numbers are converted
-                to the dtype and device of the flow. What cannot be learned is named: see
-                `plunit.invertible.screening`.
-            steps: how many steps.
+            data: points of shape (..., features), as a tensor, an array or lists, of which each step draws `batch` at
+                random; a function that draws n points; or a loader, an iterable of batches, which is read over and
+                over. For a conditional flow, functions and loaders provide pairs (points, contexts). Numbers are
+                converted to the dtype and device of the flow. Columns without a density, and columns that are hard to
+                learn, are reported: see `plunit.invertible.batches`.
+            steps: the number of steps.
             context: the contexts of the points, shape (..., k), for a conditional flow.
-            weights: a number >= 0 for each point: its part in the likelihood. A step takes points in proportion.
-            validation: points that are not trained with, a pair (points, contexts) for a conditional flow; or the
-                fraction of data to set aside. Their likelihood is measured at a hundred moments, and in the end the
-                flow has the parameters that were best.
-            patience: end training after this number of steps without a better validation loss.
+            weights: a number >= 0 for each point, its weight in the likelihood. Steps draw points in proportion.
+            validation: separate points, for a conditional flow a pair (points, contexts); or the fraction of data to
+                hold out. Their likelihood is measured a hundred times, and the flow ends with the best parameters.
+            patience: stop after this number of steps without a better validation loss.
             batch: points in a step; a loader has its own.
             lr: the learning rate at the start.
-            clip: the largest norm of the gradient: longer ones are shortened to it. 1 serves conditional flows of thin
-                densities, where single batches have gradients that are far longer than others. None never shortens.
-            anneal: how rounded corners shrink on the way; by default as the bijection was built to be. When rho has
-                reached its end the corners are removed: the bijection is then the sharp one, and what is left of the
-                steps trains that. A bijection without rounded corners has nothing left to anneal.
-            generator: where the random choice of points comes from.
+            clip: the maximum norm of the gradient; None for no limit. 1 suits conditional flows of thin densities,
+                where some batches have gradients far larger than others.
+            anneal: how rounded corners shrink; by default as the bijection was built. Then they are removed, and the
+                remaining steps train the sharp bijection. Ignored by a bijection without rounded corners.
+            generator: for the random choice of points.
             progress: True draws a bar (with rich, if installed); a function is called with (steps done, loss).
 
         Returns:
-            the losses, the validation losses and the step whose parameters the flow has.
+            the losses, the validation losses and the step of the parameters that the flow ends with.
         """
         steps, batch = as_count("steps", steps, 1), as_count("batch", batch, 1, _LARGEST_BATCH)
         patience = None if patience is None else as_count("patience", patience, 1)
         lr, clip = as_positive("lr", lr, 0.01), None if clip is None else as_positive("clip", clip, 1)
         check_options(anneal, generator, progress, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
-            raise ValueError("this flow has nothing to learn; build it with learnable parts (a frozen one has none)")
+            raise ValueError(
+                "this flow has no trainable parameters; build it with learnable parts (a frozen flow has none)"
+            )
         annealing = annealing_of(self.bijection, anneal)
-        # states with rounded corners are not kept as the best: they are another function
+        # states with rounded corners, which are another function, do not count as the best
         first = 0 if annealing is None else annealing.first_sharp_step(steps)
-        draw, held, held_weights = prepare(self, data, context, weights, validation, batch, generator)
+        draw, held, held_weights = prepare_batches(self, data, context, weights, validation, batch, generator)
         optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
         schedule = CosineAnnealingLR(optimizer, steps)
         losses: list[float] = []
@@ -194,7 +186,7 @@ class Flow(nn.Module):
             with torch.enable_grad(), bar as show:
                 self.train()
                 for step in range(steps + 1):
-                    if step < steps:  # then a check: the last step's batch must still have a finite likelihood
+                    if step < steps:  # afterwards only a check: the last batch must still have a finite likelihood
                         if annealing is not None and not annealing.shrink_corners(self, step, steps):
                             annealing = None
                         rows = draw(batch)
@@ -203,7 +195,7 @@ class Flow(nn.Module):
                         raise Diverged(step, loss.item())
                     good.renew()
                     if held is not None and (step % max(1, steps // 100) == 0 or step == steps):
-                        validation_losses[step] = loss_now = mean_loss(self, held, held_weights)
+                        validation_losses[step] = loss_now = mean_nll(self, held, held_weights)
                         if step >= first and loss_now < math.inf:
                             if best_step is None or loss_now < validation_losses[best_step]:
                                 best.renew()
@@ -226,7 +218,7 @@ class Flow(nn.Module):
         return Fitted(losses, validation_losses, len(losses) if best_step is None else best_step)
 
     def sharpen(self) -> None:
-        """Remove all rounded corners: the bijection becomes the sharp one, which shares its parameters."""
+        """Remove all rounded corners: the bijection becomes the sharp one with the same parameters."""
         self.bijection = self.bijection.sharp()
 
     def save(self, path: str | Path) -> None:
@@ -235,12 +227,12 @@ class Flow(nn.Module):
 
     @classmethod
     def load(cls, path: str | Path, base: Distribution | None = None) -> Flow:
-        """Return the flow that a file of `save` holds, on the CPU. A base of one's own is not in the file: give it."""
+        """Return the flow in a file of `save`, on the CPU. Files do not contain a base: pass that of the flow."""
         bijection, dtype, own_base = saving.load_bijection(Path(path))
         if own_base and base is None:
-            raise ValueError(f"{path} holds a flow over a base of its own: pass base=, as it was built")
+            raise ValueError(f"{path} holds a flow with a base other than the standard normal: pass base=")
         if base is not None and not own_base:
-            raise ValueError(f"{path} holds a flow over the standard normal: leave base out")
+            raise ValueError(f"{path} holds a flow with the standard normal as its base: omit base")
         return cls(bijection, base).to(dtype)
 
     def _with(self, bijection: Bijection) -> Flow:
@@ -254,12 +246,12 @@ class Flow(nn.Module):
         return log_density
 
     def _draw(self, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
-        """Draw points of the base; differentiable in the tensors of a distribution where it can be."""
+        """Draw points of the base; differentiable in the tensors of the distribution, if it has `rsample`."""
         if self.base is None:
             like: dict[str, Any] = {"dtype": self.origin.dtype, "device": self.origin.device}
             return torch.randn(*shape, self.bijection.features, generator=generator, **like)
         if generator is not None:
-            raise ValueError("this base, a torch.distributions one, takes no generator; use torch.manual_seed")
+            raise ValueError("a base of torch.distributions accepts no generator; use torch.manual_seed")
         return self.base.rsample(shape) if self.base.has_rsample else self.base.sample(shape)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Flow:
@@ -283,7 +275,7 @@ def _check_base(distribution: Distribution, features: int) -> None:
     """Raise unless it is one distribution over vectors of this number of features."""
     if not isinstance(distribution, Distribution):
         raise TypeError(
-            f"the base must be a Distribution of torch.distributions, got {distribution!r:.60}; leave it out for the "
+            f"the base must be a Distribution of torch.distributions, got {distribution!r:.60}; omit it for the "
             f"standard normal"
         )
     if distribution.batch_shape:
@@ -296,7 +288,7 @@ def _check_base(distribution: Distribution, features: int) -> None:
 
 
 def _map_tensors(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]) -> Any:
-    """Return a distribution, or what it holds, with fn applied to all its tensors; `seen` has what is done."""
+    """Return a distribution, or what it holds, with fn applied to all its tensors; `seen` has the finished ones."""
     if isinstance(part, Tensor):
         return fn(part)
     if isinstance(part, nn.Module):
@@ -305,9 +297,9 @@ def _map_tensors(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]
         return type(part)(_map_tensors(each, fn, seen) for each in part)
     if not isinstance(part, (Distribution, Transform)):
         return part
-    if id(part) not in seen:  # a transform and its inverse know one another
+    if id(part) not in seen:  # a transform and its inverse refer to each other
         seen[id(part)] = twin = copy.copy(part)
         for name, value in vars(part).items():
-            # a weak reference to an inverse is made anew where it is missing
+            # PyTorch makes missing weak references to inverses again
             vars(twin)[name] = None if isinstance(value, weakref.ref) else _map_tensors(value, fn, seen)
     return seen[id(part)]

@@ -1,4 +1,4 @@
-"""Invertible networks R^n -> R^n, blocks of a linear layer and an activation, ended by a linear layer.
+"""Invertible networks R^n -> R^n: blocks of a linear layer and an activation, and a last linear layer.
 
 `density` and `conditional` make the bijections of flows.
 """
@@ -15,27 +15,27 @@ from torch import Generator, Tensor, nn
 from plunit.base.ranges import as_count
 from plunit.invertible.bijections.bijection import Bijection
 from plunit.invertible.bijections.chain import Chain
-from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift
 from plunit.invertible.bijections.linear import LU, Orthogonal
+from plunit.invertible.bijections.smooth_plu import RHO, SmoothPLU
 from plunit.invertible.contexts import Conditional
-from plunit.invertible.training import RHO
 
 ActivationMaker = Callable[[int, int], Bijection]
-"""Makes the activation of a block from the number of features and the index of the block."""
+"""Returns the activation of a block, given the number of features and the index of the block."""
 
-Linear = Literal["lu", "orthogonal"] | Callable[..., Bijection]
+LinearLayer = Literal["lu", "orthogonal"] | Callable[..., Bijection]
 """A kind of linear layer by name, or a function that makes one from (features, generator=)."""
 
-LINEAR: dict[str, Callable[..., Bijection]] = {"lu": LU, "orthogonal": Orthogonal}
+LINEAR_LAYERS: dict[str, Callable[..., Bijection]] = {"lu": LU, "orthogonal": Orthogonal}
 
 
 def alternating(make: Callable[..., Bijection], alpha: float, **options: Any) -> ActivationMaker:
-    """Activations that contract and expand in turn: slope alpha in block 0, 2, ..., 1/alpha in the others."""
+    """Return activations that contract and expand in turn: slope alpha in block 0, 2, ..., 1/alpha in the others."""
     return lambda features, index: make(features, alpha if index % 2 == 0 else 1 / alpha, **options)
 
 
 START_ALPHA = 0.7
-"""The slope of blocks by default: mild enough for round trips through many, and for flows to train."""
+"""The default slope: mild enough for round trips through many blocks, and for flows to train."""
 
 MILD = alternating(PLU, START_ALPHA)
 """The activations of a network by default."""
@@ -79,10 +79,10 @@ class InvertibleNetwork(nn.Module):
         features: n, the size of the last axis.
         depth: k, the number of blocks (linear layer, activation); one more linear layer ends the network.
         activation: makes the activation of a block from (features, index of the block). By default PLU with alpha 0.7
-            and 1/0.7 in turn: with the paper's alpha = 0.1 in all of 32 blocks the round trip has no digit left in
-            float32. `lambda features, index: Tanh(features)` is an example of another.
+            and 1/0.7 in turn: with the paper's alpha = 0.1 in all of 32 blocks, a round trip in float32 loses all
+            digits. Another example: `lambda features, index: Tanh(features)`.
         linear: "lu" or "orthogonal", or a function that makes a layer from (features, generator=).
-        generator: where the random numbers of the start come from.
+        generator: for the random start.
 
     `bijection` is the same map with its log-determinants, for `Flow` and `Chain`.
 
@@ -99,19 +99,19 @@ class InvertibleNetwork(nn.Module):
         depth: int,
         *,
         activation: ActivationMaker = MILD,
-        linear: Linear = "lu",
+        linear: LinearLayer = "lu",
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
         depth = as_count("depth, the number of blocks of layer and activation,", depth)
-        if not callable(linear) and linear not in LINEAR:
+        if not callable(linear) and linear not in LINEAR_LAYERS:
             raise ValueError(f'linear must be "lu", "orthogonal" or a function, got {linear!r}')
         if not callable(activation) or isinstance(activation, (type, nn.Module)):
             raise TypeError(
                 f"activation must be a function of (features, index of the block), got {activation!r}; for instance "
                 f"alternating(PLU, 0.5)"
             )
-        layer = partial(linear if callable(linear) else LINEAR[linear], features, generator=generator)
+        layer = partial(linear if callable(linear) else LINEAR_LAYERS[linear], features, generator=generator)
         blocks = [part for index in range(depth) for part in (layer(), activation(features, index))]
         self.bijection = Chain(*blocks, layer())
 
@@ -140,7 +140,7 @@ class InvertibleNetwork(nn.Module):
         )
 
 
-ACTIVATIONS: dict[str, ActivationMaker] = {
+DENSITY_ACTIVATIONS: dict[str, ActivationMaker] = {
     "smooth": alternating(SmoothPLU, START_ALPHA, learnable=True, learnable_rho=True),
     "annealed": alternating(SmoothPLU, START_ALPHA, rho=RHO.start, learnable=True, annealing=RHO),
     "flux": alternating(PLU, START_ALPHA, learnable=True, boundary=True),
@@ -155,19 +155,19 @@ def density(
     blocks: int = 12,
     *,
     activation: str = "smooth",
-    linear: Linear = "lu",
+    linear: LinearLayer = "lu",
     generator: Generator | None = None,
 ) -> Chain:
-    """Return a bijection for densities: blocks of a linear layer and a learned activation, ended by a linear layer.
+    """Return a bijection for densities: blocks of a linear layer and a learned activation, and a last linear layer.
 
     Args:
         features: n, the size of the last axis.
-        blocks: how many.
+        blocks: the number of blocks.
         activation: "smooth" (SmoothPLU, alpha, c and rho learned), "annealed" (SmoothPLU, which `Flow.fit` turns into
-            PLU on the way), "flux" (PLU with the boundary term), "plain" (PLU without it: it stays near a Gaussian),
+            PLU on the way), "flux" (PLU with the boundary term), "plain" (PLU without it, which stays near a Gaussian),
             "leaky" (LeakyReLU with the boundary term).
-        linear: as of `InvertibleNetwork`.
-        generator: where the random numbers of the start come from.
+        linear: as in `InvertibleNetwork`.
+        generator: for the random start.
 
     >>> sum(parameter.numel() for parameter in density(2).parameters())
     150
@@ -187,8 +187,8 @@ def conditional(
 ) -> Conditional:
     """Return a bijection for conditional densities: blocks of ScaleShift, LU and activation, then ScaleShift and LU.
 
-    Scales, shifts, slopes, widths and roundings depend on the context. `features`, `blocks` and `activation` are as of
-    `density`; `context` and `hidden`, the numbers of a context and the units of its network, as of `Conditional`.
+    Scales, shifts, slopes, widths and rounding depend on the context. `features`, `blocks` and `activation` are as in
+    `density`; `context` and `hidden`, the size of a context and the units of its network, as in `Conditional`.
 
     >>> import torch
     >>> from plunit.invertible import Flow
@@ -208,6 +208,6 @@ def conditional(
 
 def activation_of(name: str) -> ActivationMaker:
     """Return the activations of `density` of this name."""
-    if name not in ACTIVATIONS:
-        raise ValueError(f"there is no density activation {name!r}; choose one of {', '.join(ACTIVATIONS)}")
-    return ACTIVATIONS[name]
+    if name not in DENSITY_ACTIVATIONS:
+        raise ValueError(f"unknown activation {name!r}; choose one of {', '.join(DENSITY_ACTIVATIONS)}")
+    return DENSITY_ACTIVATIONS[name]

@@ -1,6 +1,6 @@
-"""Flows as safetensors files: the structure as JSON, by the names in `KINDS`, and the arrays; nothing is executed.
+"""Flows as safetensors files: the structure as JSON, by the names in `KINDS`, and the arrays; no code is executed.
 
-A file from outside is checked before anything is built: names, options, sizes and numbers.
+Loading checks names, options, sizes and numbers before it builds a flow.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from plunit.base.errors import missing
 from plunit.base.files import save_whole
 from plunit.invertible.bijections.bijection import Bijection, faults
 from plunit.invertible.bijections.chain import Chain, Inverse
-from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, SmoothPLU, Tanh
+from plunit.invertible.bijections.elementwise import PLU, LeakyReLU, ScaleShift, Tanh
 from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
+from plunit.invertible.bijections.smooth_plu import Annealing, SmoothPLU
 from plunit.invertible.contexts import Conditional
-from plunit.invertible.training import Annealing
 
 KINDS: dict[str, tuple[type[Bijection], tuple[str, ...]]] = {
     "PLU": (PLU, ("learnable", "boundary")),
@@ -35,24 +35,22 @@ KINDS: dict[str, tuple[type[Bijection], tuple[str, ...]]] = {
     "LU": (LU, ()),
     "Orthogonal": (Orthogonal, ()),
 }
-"""The bijections without parts, by name, with their options beside `features`: attributes, and keyword arguments.
-
-A row is one point of the check-list in `Bijection`.
+"""The bijections without parts, by name, with their options besides `features`: attributes and keyword arguments.
 """
 
-_CHAINS = ("Chain", "Reversible")  # the latter in files of 0.2: the same map
+_CHAINS = ("Chain", "Reversible")  # the latter in files of 0.2, the same map
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _FORMAT = 1
 _DEEPEST = 20
 _LONGEST = 1_000_000  # characters of the structure
 
-State = Mapping[str, Tensor]
+_State = Mapping[str, Tensor]
 
 
 def save_bijection(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, own_base: bool) -> None:
-    """Write a bijection, and whether its flow has a base of its own, to a file, whole or not at all."""
+    """Write a bijection, and whether its flow has another base than the standard normal, to a file atomically."""
     if dtype not in _DTYPES.values():
-        raise ValueError(f"a flow is saved in float32 or float64, got {dtype}; convert it by .to(torch.float32)")
+        raise ValueError(f"flows are saved in float32 or float64, got {dtype}; convert it with .to(torch.float32)")
     structure = {"format": _FORMAT, "dtype": str(dtype).removeprefix("torch."), "own_base": own_base}
     text = json.dumps({**structure, "bijection": _describe(bijection)})
     arrays = {name: value.detach().cpu().clone().contiguous() for name, value in bijection.state_dict().items()}
@@ -60,15 +58,15 @@ def save_bijection(path: Path, bijection: Bijection | Conditional, dtype: torch.
     try:
         _restore(text, arrays)
     except (ValueError, RuntimeError) as error:
-        raise ValueError(f"this flow is not saved, because {path} could not be read: {_line(error)}") from None
+        raise ValueError(f"this flow was not saved, because {path} could not be loaded again: {_line(error)}") from None
     save_whole(path, library.save(arrays, {"flow": text}))
 
 
 def load_bijection(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
-    """Return the bijection that a file holds, its dtype, and whether its flow had a base of its own."""
+    """Return the bijection in a file, its dtype, and whether its flow had another base than the standard normal."""
     library = _library("safetensors")
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} holds no flow that can be read: it is a folder or a device, not a file")
+        raise ValueError(f"{path} is not a readable flow: it is a folder or a device, not a file")
     try:
         with library.safe_open(str(path), "pt") as file:
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -77,7 +75,7 @@ def load_bijection(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bo
         raise
     # a file of any content can fail in any way
     except Exception as error:
-        raise ValueError(f"{path} holds no flow that can be read: {_line(error)}") from None
+        raise ValueError(f"{path} is not a readable flow: {_line(error)}") from None
 
 
 def _describe(bijection: Bijection | Conditional) -> dict[str, Any]:
@@ -90,28 +88,30 @@ def _describe(bijection: Bijection | Conditional) -> dict[str, Any]:
         return {"kind": name, "parts": [_describe(part) for part in bijection.parts()]}
     if type(bijection) is Inverse:
         return {"kind": name, "part": _describe(bijection.bijection)}
-    made, names = KINDS.get(name, (Conditional, ()))
-    if isinstance(bijection, made):
+    cls, names = KINDS.get(name, (Conditional, ()))
+    if isinstance(bijection, cls):
         options = {name: getattr(bijection, name) for name in names}
         if "annealing" in options:
             options["annealing"] = list(astuple(options["annealing"])) if options["annealing"] else []
         return {"kind": name, "features": bijection.features, **options}
-    known = f"known are {', '.join(KINDS)} and what is made of them"
+    known = f"only {', '.join(KINDS)} and combinations of them can"
     raise ValueError(f"{name} cannot be saved; {'save the flow it came from' if name == 'Frozen' else known}")
 
 
-def _restore(text: str | None, state: State) -> tuple[Bijection | Conditional, torch.dtype, bool]:
+def _restore(text: str | None, state: _State) -> tuple[Bijection | Conditional, torch.dtype, bool]:
     """Return what `load_bijection` does, from the metadata and the arrays of a file."""
     if text is None or len(text) > _LONGEST:
-        raise ValueError(f"its metadata need an entry `flow` of at most {_LONGEST} characters; Flow.save writes one")
+        raise ValueError(
+            f"the metadata must have an entry `flow` of at most {_LONGEST} characters, as Flow.save writes"
+        )
     found = json.loads(text)
     form = {"format": int, "dtype": str, "own_base": bool, "bijection": dict}
     if not isinstance(found, dict) or found.get("format") != _FORMAT:
-        raise ValueError(f"its format is not {_FORMAT}, the one that is known; was it written by a later plunit?")
+        raise ValueError(f"the format must be {_FORMAT}; the file may be from a later version of plunit")
     if {name: type(value) for name, value in found.items()} != form or found["dtype"] not in _DTYPES:
-        raise ValueError(f"its structure must hold {', '.join(form)}, got {text[:80]}")
+        raise ValueError(f"the structure must have the fields {', '.join(form)}, got {text[:80]}")
     dtype = _DTYPES[found["dtype"]]
-    with torch.random.fork_rng(devices=[]):  # starts are drawn, and then overwritten
+    with torch.random.fork_rng(devices=[]):  # random starts, overwritten below
         bijection = _build(found["bijection"], "", state).to(dtype)
     for fault in faults(bijection, state):
         raise ValueError(fault)
@@ -119,12 +119,12 @@ def _restore(text: str | None, state: State) -> tuple[Bijection | Conditional, t
     return bijection, dtype, found["own_base"]
 
 
-def _build(given: Any, prefix: str, state: State, depth: int = 0) -> Any:
+def _build(given: Any, prefix: str, state: _State, depth: int = 0) -> Any:
     """Return the bijection that JSON values describe; its arrays have names that begin with `prefix`."""
     if not isinstance(given, dict) or not isinstance(given.get("kind"), str):
-        raise ValueError(f"a bijection is an object whose `kind` is a name, got {given!r:.60}")
+        raise ValueError(f"a bijection must be an object with a name as `kind`, got {given!r:.60}")
     if depth > _DEEPEST:
-        raise ValueError(f"a flow in a file has at most {_DEEPEST} parts within one another, got more")
+        raise ValueError(f"parts of a flow may be nested at most {_DEEPEST} deep, got more")
     kind, options = given["kind"], {name: value for name, value in given.items() if name != "kind"}
     if kind in _CHAINS and options.keys() == {"parts"} and isinstance(options["parts"], list):
         parts = enumerate(options["parts"])
@@ -138,23 +138,23 @@ def _build(given: Any, prefix: str, state: State, depth: int = 0) -> Any:
         return Conditional(part, **options)
     if kind not in KINDS:
         raise ValueError(
-            f"{kind!r:.60} with {sorted(options)!r:.60} is no known bijection; known are {', '.join(KINDS)}"
+            f"{kind!r:.60} with {sorted(options)!r:.60} is not a known bijection; choose one of {', '.join(KINDS)}"
         )
-    made, names = KINDS[kind]
+    cls, names = KINDS[kind]
     wanted = {"features": int, **{name: list if name == "annealing" else bool for name in names}}
     if {name: type(value) for name, value in options.items()} != wanted:
-        raise ValueError(f"{kind} has the options {', '.join(wanted)}, got {options!r:.80}")
+        raise ValueError(f"{kind} must have the options {', '.join(wanted)}, got {options!r:.80}")
     n = options["features"]
-    _expect(kind, prefix, state, {LU: n * n, Orthogonal: n * n, Tanh: 0}.get(made, n))
-    if made is Permutation:
+    _expect(kind, prefix, state, {LU: n * n, Orthogonal: n * n, Tanh: 0}.get(cls, n))
+    if cls is Permutation:
         return Permutation(range(n))
     if "annealing" in options:
         options["annealing"] = Annealing(*options["annealing"]) if options["annealing"] else None
-    return made(**options)
+    return cls(**options)
 
 
-def _expect(kind: str, prefix: str, state: State, needed: int) -> None:
-    """Raise unless a file has as many numbers as a part at least needs, so that nothing huge is built for nothing."""
+def _expect(kind: str, prefix: str, state: _State, needed: int) -> None:
+    """Raise if a file has fewer numbers than a part needs, before a large part is built in vain."""
     have = sum(value.numel() for name, value in state.items() if name.startswith(prefix))
     if have < needed:
         raise ValueError(f"{kind} needs at least {needed} numbers, the file has {have} ({prefix}*)")

@@ -1,7 +1,8 @@
 """Four 2-D toy densities, each with mean 0 and variance 1 on both axes.
 
-The means and variances are those of the distributions, in closed form, so that a sample of any size is scaled alike:
-- moons: half circles of radius 1, the second upside down and shifted by (1, 0.5), normal noise of sd 0.1. The mean is
+The means and variances are those of the distributions, in closed form, so that samples of every size have the same
+scale:
+- moons: half circles of radius 1, the second flipped and shifted by (1, 0.5), normal noise of sd 0.1. The mean is
   (1/2, 1/4), the variances 3/4 + 0.01 and 9/16 - 1/pi + 0.01.
 - gaussians: eight normals of sd 0.5/sqrt(2) on a circle of radius 4/sqrt(2): variance 4 + 1/8.
 - checkerboard: uniform on 8 of the 16 unit squares of [-2, 2]^2: variance 4/3.
@@ -25,7 +26,7 @@ def toy(name: str, n: int, generator: Generator | None = None) -> Tensor:
     torch.Size([3, 2])
     """
     if name not in TOYS:
-        raise ValueError(f"there is no toy density {name!r}; choose one of {', '.join(TOYS)}")
+        raise ValueError(f"unknown toy density {name!r}; choose one of {', '.join(TOYS)}")
     if n < 0:
         raise ValueError(f"the number of points must be at least 0, got {n}")
     return TOYS[name](n, generator)

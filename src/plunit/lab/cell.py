@@ -25,12 +25,12 @@ import numpy as np
 from plunit import __version__
 
 Arrays = dict[str, np.ndarray[Any, Any]]
-"""What a cell gives: arrays with the seeds on the last axis, `seed` among them."""
+"""The result of a cell: arrays with the seeds on the last axis, `seed` among them."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """What determines a result.
+    """Everything that determines a result.
 
     Attributes:
         experiment: its name, a variant's own.
@@ -94,10 +94,10 @@ def digest(module: Path, package: Path = PACKAGE) -> str:
 def closure(module: Path, package: Path = PACKAGE) -> list[Path]:
     """Return the files that a module needs inside a package: itself, its imports, theirs, and compiled sources.
 
-    Importing a.b runs a/__init__.py too. A folder `csrc` belongs to the modules beside it.
+    Importing a.b runs a/__init__.py too. A folder `csrc` belongs to the modules next to it.
     """
-    alone = module.is_relative_to(package) or not (_top(module) / "__init__.py").exists()
-    todo, found = [module] if alone else sorted(_top(module).rglob("*.py")), set[Path]()
+    single = module.is_relative_to(package) or not (_top(module) / "__init__.py").exists()
+    todo, found = [module] if single else sorted(_top(module).rglob("*.py")), set[Path]()
     while todo:
         file = todo.pop()
         if file in found:
@@ -127,7 +127,7 @@ def _top(module: Path) -> Path:
 def _libraries(files: list[Path], hashed: set[str]) -> set[tuple[str, str]]:
     """Return distribution and version of what files import, except the standard library and packages that are hashed.
 
-    What is not installed, or not as a distribution, has no version.
+    Packages that are not installed as a distribution have no version.
     """
     roots = {name.partition(".")[0] for file in files if file.suffix == ".py" for name in _names(file.read_bytes())[0]}
     found = set[tuple[str, str]]()
@@ -169,7 +169,7 @@ def _files(name: str, package: Path) -> Iterator[Path]:
     for depth in range(inside, len(parts) + 1):
         place = package.joinpath(*parts[:depth])
         yield from (path for path in (place / "__init__.py", place.with_suffix(".py")) if path.is_file())
-    # a package may load a name when it is used, and say where it is to type checkers alone
+    # a package may load a name when it is used, and name its module for type checkers only
     above = package.joinpath(*parts[:-1], "__init__.py")
     if parts and above.is_file() and (later := _names(above.read_bytes())[1].get(parts[-1])):
         yield from _files(later, package)

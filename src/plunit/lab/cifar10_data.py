@@ -72,7 +72,7 @@ def unpack(contents: Sequence[bytes]) -> tuple[Bytes, Labels]:
     return images, np.concatenate([part[:, 0] for part in records]).astype(np.int64)
 
 
-def described(content: bytes) -> File:
+def describe(content: bytes) -> File:
     """Return the description of a file with this content; for data sets other than the published one."""
     return File(sha1(content, usedforsecurity=False).hexdigest(), len(content) // RECORD)
 
@@ -95,14 +95,14 @@ def folder(base: Path | None = None) -> Path:
 def load(place: Path | None = None, files: Files | None = None) -> Cifar10:
     """Return the data set of a folder, `folder()` by default; `files` describes another one in the same format."""
     place, files = place or folder(), FILES if files is None else files
-    contents = verified(place, files)
+    contents = read_verified(place, files)
     if absent := [name for name in files if name not in contents]:
         raise UserError(f"{', '.join(absent)} of CIFAR-10 is missing or damaged in {place}; run `plunit data cifar10`")
     train = unpack([contents[name] for name in files if name != TEST])
     return Cifar10(*train, *unpack([contents[TEST]]))
 
 
-def verified(place: Path, files: Files) -> dict[str, bytes]:
+def read_verified(place: Path, files: Files) -> dict[str, bytes]:
     """Return the contents of those files of a folder that exist and match their descriptions."""
     contents = {}
     for name, file in files.items():

@@ -27,7 +27,7 @@ from rich.console import Console
 from plunit.base.errors import UserError
 from plunit.base.files import write_atomically
 from plunit.base.progress import bars
-from plunit.lab.cifar10_data import FILES, IMAGE, TEST, Files, folder, pack, verified
+from plunit.lab.cifar10_data import FILES, IMAGE, TEST, Files, folder, pack, read_verified
 
 ARCHIVE = "cifar-10-binary.tar.gz"
 OFFICIAL = f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}"
@@ -54,7 +54,7 @@ def fetch_files(place: Path, say: Callable[[str], object] = print, files: Files 
     Raise UserError, with what to do, if no source gives it.
     """
     files = FILES if files is None else files
-    contents = verified(place, files)
+    contents = read_verified(place, files)
     if len(contents) == len(files):
         return contents
     damaged = [name for name in files if name not in contents and (place / name).exists()]

@@ -1,4 +1,4 @@
-"""What the paper says, how each statement is tested, and the rule that makes verdicts: all of it is in this file.
+"""The statements of the paper, the claims that test them, and the rule of verdicts.
 
 `STATEMENTS` has the sentences, `CLAIMS` the statistic of an experiment and the range in which it must lie for each of
 them, and for our own questions. `verdict` is the rule. `judge` applies it to results; claims.csv, README.md,
@@ -82,7 +82,7 @@ STATEMENTS = {
     "remarks-nonlinear": Statement("7", "PLU's advantage over ReLU is most apparent for highly nonlinear functions."),
     "remarks-shallow": Statement("7", "PLU's advantage over ReLU is larger in shallow networks."),
 }
-"""What the paper says, in our words and in its order."""
+"""The statements of the paper, in our words and in its order."""
 
 HOLDS, WEAKER, REFUTED, UNDECIDED = VERDICTS = ("holds", "holds in a weaker form", "refuted", "undecided")
 CHECKED = "checked"
@@ -112,7 +112,7 @@ class Weaker(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """What must be true of a statistic for a statement of the paper, or for a sentence of ours.
+    """The range in which a statistic must lie for a statement of the paper, or for a sentence of ours.
 
     Attributes:
         statement: the statement of the paper that it tests, a key of `STATEMENTS`; "" for a question of ours.
@@ -312,11 +312,11 @@ def verdict(claim: Claim, estimate: Estimate) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim and what was measured.
+    """A claim with its measured statistic.
 
     Attributes:
         claim: what must be true.
-        experiment: where it was measured; a variant has a name of its own.
+        experiment: where it was measured; a variant has another name.
         words: the statistic in words.
         estimate: its value and interval.
         needed: the number of seeds that would decide an undecided claim; 0 if unknown, or if it is decided.

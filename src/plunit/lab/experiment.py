@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "Statistic", "catalogue"]
 
-_NAMES = (
-    *("capacity", "sine", "parametric", "surface", "reach", "shape_map", "depth"),
-    *("cifar10", "inverse", "frequency", "cost", "compare"),
-)
+_NAMES = ("series", "fit", "depth", "cifar10", "inverse", "cost", "compare")
 MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 
@@ -46,7 +43,7 @@ Results = dict[str, Runs]
 
 
 class Statistic(NamedTuple):
-    """What is measured: its name, which claims refer to, the same in words, and the estimate with its interval."""
+    """A measured number: the name that claims refer to, the same in words, and the estimate with its interval."""
 
     name: str
     words: str
@@ -74,21 +71,21 @@ class Experiment(ABC):
     Attributes:
         name: on the command line and in tables.
         title: in the report.
-        spec: what can be chosen.
-        section: of the paper, one of `plunit.lab.claims.SECTIONS`; "" for a question of ours, or of yours.
-        variant: how the spec differs from the usual one; "" if it does not.
+        spec: the settings.
+        section: of the paper, one of `plunit.lab.claims.SECTIONS`; "" for our questions and yours.
+        variant: the settings that differ from the defaults; "" if none does.
         activations: those run by default.
         choices: all it can be run with.
         claims: those of an experiment of another package; plunit's own are in `plunit.lab.claims.CLAIMS`.
         columns: arrays [..., seeds] that `rows` writes; `axes` says what is before the seeds.
-        seeds: the usual number.
+        seeds: the default number.
         chunk: seeds of a cell.
         engines: of `plunit.ensemble`, if the cells are trained by it.
         short: steps of a short run, for `plunit reproduce`; 0 if every run is in full. The spec then has `steps`, and
             a run with other steps is not a variant.
         side_by_side: cells run on one thread each, several at once, rather than one after the other on all cores; so
             do those of an experiment with a short run.
-        by_itself: it has a command of its own and is not part of `plunit reproduce`.
+        by_itself: it has its own command and is not part of `plunit reproduce`.
     """
 
     name: str
@@ -139,7 +136,7 @@ class Experiment(ABC):
         """Return the statistics that can be computed from these runs; some activations may not be among them."""
         return ()
 
-    def compared(self, runs: Runs) -> tuple[Runs, str]:
+    def pairs(self, runs: Runs) -> tuple[Runs, str]:
         """Return the runs that are compared pair by pair, because nobody knows which is better, and by which array."""
         return {}, ""
 
@@ -152,7 +149,7 @@ class Experiment(ABC):
         return float(len(cell.seeds) * getattr(self.spec, "steps", 1000))
 
     def finding(self, runs: Runs) -> str:
-        """Return one sentence with numbers of what was found; every experiment of plunit has one."""
+        """Return the main result in one sentence with numbers; every experiment of plunit has one."""
         return ""
 
     def seeds_within(self, seeds: int) -> int:
@@ -170,13 +167,13 @@ class Experiment(ABC):
             for first in range(0, seeds, self.chunk)
         ]
 
-    def varied(self, changes: Changes) -> Experiment:
-        """Return the experiment with another spec, under a name of its own unless only a long one's steps differ."""
+    def vary(self, changes: Changes) -> Experiment:
+        """Return the experiment with another spec and name; the name stays if only the steps of a long one differ."""
         told = texts({name: value for name, value in changes.items() if not (self.short and name == "steps")})
         name = "+".join([self.name, *(f"{field}={text}" for field, text in told.items())])
         variant = ", ".join(f"{field} = {text}" for field, text in told.items())
         title = f"{self.title}, {variant}" if variant else self.title  # of every figure and label
-        return dataclasses.replace(self, name=name, title=title, variant=variant, spec=changed(self.spec, changes))
+        return dataclasses.replace(self, name=name, title=title, variant=variant, spec=change(self.spec, changes))
 
     def command(self, changes: Changes) -> list[str]:
         """Return the words of the command that runs the experiment with changes of its spec, seeds and all usual."""
@@ -204,7 +201,7 @@ def catalogue() -> dict[str, Experiment]:
             if not isinstance(one, Experiment):
                 raise TypeError(f"{one!r} is not an Experiment")
             if one.name in found or not re.fullmatch(r"[a-z0-9][\w-]*", one.name, re.ASCII | re.IGNORECASE):
-                raise ValueError(f"the name {one.name!r} is taken, or has other letters than a to z, digits, - and _")
+                raise ValueError(f"the name {one.name!r} is in use, or has other letters than a to z, digits, - and _")
             if one.section not in SECTIONS:
                 own = ", ".join(filter(None, SECTIONS))
                 raise ValueError(f"{one.name} has section {one.section!r}; those of the paper are {own}, yours is ''")
@@ -244,7 +241,7 @@ def check_changes(spec: Any, stored: Changes) -> Changes:
     return {name: check_value(name, value, _hint(spec, name)) for name, value in stored.items()}
 
 
-def changed(spec: Any, changes: Changes) -> Any:
+def change(spec: Any, changes: Changes) -> Any:
     """Return a spec with other values in some fields; raise UserError if they do not go together."""
     try:
         return dataclasses.replace(spec, **changes)

@@ -1,4 +1,4 @@
-"""Estimates with 95 % intervals over seeds: medians, means, shares, and ratios of paired seeds.
+"""Estimates with 95 % intervals over seeds: medians, means, shares, ratios of paired seeds, and all pairs of several.
 
 One rule for a seed that diverged, wherever the lab computes or draws something: its loss counts as infinite, the worst.
 `tests/lab/test_intervals.py` simulates how often the intervals cover what they estimate.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.stats
@@ -105,9 +106,9 @@ def paired_ratios(above: Arrays, below: Arrays, key: str) -> Column:
 
 
 def seeds_needed(estimate: Estimate, claimed: Range) -> int:
-    """Return how many seeds would decide on which side of the ends of a range the median lies; 0 if unknown.
+    """Return how many seeds, more than there are, would decide on which side of a range's ends the median lies.
 
-    The answer assumes that further seeds fall on either side as often as those of the sample.
+    The answer assumes that further seeds fall on either side as often as those of the sample; 0 if it is unknown.
 
     >>> seeds_needed(median(np.array([0.5, 2, 2, 2, 2])), Range(low=1))
     9
@@ -118,6 +119,50 @@ def seeds_needed(estimate: Estimate, claimed: Range) -> int:
     minority = max(min(part, 1 - part) for part in outside)  # the end that is harder to decide
     if minority == 0.5:
         return 0
-    n = np.arange(FEWEST, min(_MOST_SEEDS, 40 + math.ceil(8 / (1 - 2 * minority) ** 2)))
+    first = max(FEWEST, estimate.n + 1)
+    n = np.arange(first, first + min(_MOST_SEEDS, 40 + math.ceil(8 / (1 - 2 * minority) ** 2)))
     decided = scipy.stats.binom.cdf(np.floor(minority * n + 1e-9), n, 0.5) <= (1 - LEVEL) / 2
     return int(n[np.argmax(decided)]) if decided.any() else 0
+
+
+RULE_OF_PAIRS = (
+    "A cell of the matrix is the median of the loss of its row divided by that of its column, seed by seed. The row "
+    "has the lower loss if the whole interval lies below 1, and the higher one if it lies above 1; otherwise no "
+    "difference is seen. The intervals are exact (order statistics), and simultaneous: for all pairs of a matrix "
+    "together the confidence is 95 %, by Bonferroni's correction. With too few seeds nothing is decided."
+)
+
+LOWER, HIGHER, SAME, FEW = ("lower", "higher", "no difference seen", "too few seeds")
+
+
+class PairRatio(NamedTuple):
+    """The loss of one activation divided by that of another."""
+
+    above: str
+    below: str
+    estimate: Estimate
+
+    @property
+    def verdict(self) -> str:
+        """Whether the first has a lower loss or a higher one, by `RULE_OF_PAIRS`."""
+        if self.estimate.low != self.estimate.low:
+            return FEW
+        return LOWER if self.estimate.high < 1 else HIGHER if self.estimate.low > 1 else SAME
+
+
+Matrix = dict[str, dict[str, PairRatio]]
+"""Row to column to pair; no activation is compared with itself."""
+
+
+def compare_pairs(runs: dict[str, Arrays], key: str) -> Matrix:
+    """Return the matrix of an array of several runs with the same seeds."""
+    pairs = list(combinations(runs, 2))
+    level = 1 - (1 - LEVEL) / max(len(pairs), 1)
+    return {
+        row: {
+            column: PairRatio(row, column, median(paired_ratios(runs[row], runs[column], key), level))
+            for column in runs
+            if column != row
+        }
+        for row in runs
+    }

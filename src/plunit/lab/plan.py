@@ -1,6 +1,6 @@
-"""What is run: experiments with their seeds, activations and changes, as asked for and as run.json keeps them.
+"""Plans: experiments with their seeds, activations and changes, as requested and as stored in run.json.
 
-A request (`for_run`, `for_reproduce`) becomes a plan; `merged` adds it to that of the folder. Where the request says
+A request (`for_run`, `for_reproduce`) becomes a plan; `merge` adds it to that of the folder. Where the request says
 nothing, the folder's plan is the default.
 """
 
@@ -38,7 +38,7 @@ class Part:
         seeds: how many are run: 0, ..., seeds - 1.
         activations: those that are run.
         engine: of the ensemble; "" if it uses none.
-        changes: fields of the spec with other values than usual.
+        changes: fields of the spec with other values than the defaults.
     """
 
     base: str
@@ -49,16 +49,16 @@ class Part:
 
     def experiment(self) -> Experiment:
         """Return the experiment as it is run here."""
-        return self._listed[0]
+        return self._experiment_and_cells[0]
 
     def cells(self) -> list[Cell]:
         """Return all cells of the part."""
-        return self._listed[1]
+        return self._experiment_and_cells[1]
 
     @functools.cached_property
-    def _listed(self) -> tuple[Experiment, list[Cell]]:
+    def _experiment_and_cells(self) -> tuple[Experiment, list[Cell]]:
         """The experiment and its cells; a command asks for them several times."""
-        experiment = catalogue()[self.base].varied(self.changes)
+        experiment = catalogue()[self.base].vary(self.changes)
         return experiment, experiment.cells(self.activations, self.seeds, self.engine)
 
     def command(self) -> str:
@@ -84,16 +84,16 @@ def for_run(
 ) -> Plan:
     """Return the plan of `plunit run`, or, with a `table` of `for_table`, that of `plunit compare`.
 
-    What is not asked for is as in the folder, or else as usual.
+    Other settings are those of the folder, or else the defaults.
     """
     base = catalogue()[match_name("experiment", name, catalogue())]
     if base.by_itself and table is None:
-        raise UserError(f"{name} has a command of its own: plunit {name} --help")
+        raise UserError(f"{name} has its own command; see plunit {name} --help")
     changes = parse_changes(base.spec, assignments)
     if own := changes.keys() & (table or {}).keys():
         raise UserError(f"{', '.join(sorted(own))} cannot be set; name the table, the target and the inputs instead")
     changes |= table or {}
-    called = base.varied(changes).name
+    called = base.vary(changes).name
     stored = load(folder).get(called)
     usual = stored.seeds if stored else base.seeds_within(base.seeds)
     if stored and (stored.engine == "numpy" or not ensemble.why_not_native()):
@@ -124,14 +124,14 @@ def for_reproduce(only: Sequence[str] = (), *, seeds: int | None = None, engine:
     for name in names or [one.name for one in catalogue().values() if not one.by_itself]:
         base = catalogue()[match_name("experiment", name, catalogue())]
         if base.by_itself:
-            raise UserError(f"{base.name} is not part of the reproduction; it has a command of its own")
+            raise UserError(f"{base.name} is not part of the reproduction; run `plunit {base.name}`")
         short = base.short and not full and base.short < base.spec.steps
         number, changes = base.seeds_within(count or base.seeds), {"steps": base.short} if short else {}
         wanted[name] = Part(name, number, base.activations, _engine(base, engine), changes)
     return wanted
 
 
-def merged(stored: Plan, wanted: Plan, say: Callable[[str], object]) -> Plan:
+def merge_plans(stored: Plan, wanted: Plan, say: Callable[[str], object]) -> Plan:
     """Return the plan of the folder after `wanted` has run: results add up, and `say` gets a line for replaced ones."""
     result = stored | wanted
     for name in stored.keys() & wanted.keys():
@@ -161,7 +161,7 @@ def load(folder: Path) -> Plan:
             f"{folder} holds results of plunit {version}, this is {plunit.__version__}; choose another folder"
         )
     try:
-        return {name: _stored(name, given) for name, given in parts.items()}
+        return {name: _parse_part(name, given) for name, given in parts.items()}
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 
@@ -173,7 +173,7 @@ def save(folder: Path, plan: Plan) -> None:
     write_atomically(folder / "run.json", text.encode())
 
 
-def _stored(name: str, given: Any) -> Part:
+def _parse_part(name: str, given: Any) -> Part:
     """Return a part as read from run.json; raise UserError, with the value and the rule, if it is not valid."""
     part = construct(name, Part, given)
     base = catalogue()[match_name("experiment", part.base, catalogue())]

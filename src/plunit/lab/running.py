@@ -26,21 +26,22 @@ from plunit import ensemble
 from plunit.base.errors import UserError, missing
 from plunit.base.machine import keep_freed_memory
 from plunit.base.progress import bars
-from plunit.lab import plan, publishing, scratch, store
+from plunit.ensemble.nonlinearities import title_of
+from plunit.lab import plan, report, scratch, store
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment
-from plunit.lab.pairs import FEW, HIGHER, LOWER, SAME, Matrix
+from plunit.lab.intervals import FEW, HIGHER, LOWER, SAME, Matrix
+from plunit.lab.pictures import number
 from plunit.lab.plan import Plan
-from plunit.lab.store import locked, sweep
-from plunit.lab.story import Losses
-from plunit.lab.summary import label, number
+from plunit.lab.report import Losses
+from plunit.lab.store import lock, sweep
 
 PATIENCE = 5.0
 """Seconds in which a scheduler must answer."""
 
 Have = dict[Cell, Arrays]
 Show = Callable[[Cell, float], object]
-"""Called with a cell and what part of it is done, 1 when it is stored."""
+"""Called with a cell and the fraction of it that is done, 1 when it is stored."""
 
 
 def here() -> Executor:
@@ -86,10 +87,10 @@ def cluster(address: str) -> Iterator[Executor]:
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back while processes start, and raise it then. They inherit the block: Ctrl-C is for this one alone.
+    """Delay Ctrl-C while processes start; they inherit the block, so that only this process handles Ctrl-C.
 
-    A blocked signal may still reach another thread of this process, and Python would raise it in the main one. So its
-    handler waits, too.
+    A blocked signal may still reach another thread of this process, and Python would raise it in the main thread. So
+    the handler waits as well.
     """
     if os.name != "posix" or threading.current_thread() is not threading.main_thread():
         yield
@@ -137,18 +138,18 @@ def execute(
         console.print(
             f"{reason}: training runs in NumPy, which is slower; single seeds get other losses, and statistics agree"
         )
-    with locked(folder, "run", console.print):
-        whole = plan.merged(plan.load(folder), wanted, console.print)
+    with lock(folder, "run", console.print):
+        whole = plan.merge_plans(plan.load(folder), wanted, console.print)
         plan.save(folder, whole)
         sweep(folder)
         todo = {cell: part.experiment() for part in wanted.values() for cell in part.cells()}
         have = store.read_all(folder, todo, console.print)
         if have:
             console.print(f"{len(have)} of {len(todo)} cells are already stored")
-        absent = _prepared({cell: todo[cell] for cell in todo if cell not in have}, console, tolerant)
+        absent = _prepare_all({cell: todo[cell] for cell in todo if cell not in have}, console, tolerant)
         for group, executor in _executors(absent, workers, cluster):
             with executor as ready:
-                have |= _watched(folder, group, ready, console)
+                have |= _run_with_bar(folder, group, ready, console)
     publish(folder, console, whole, have)
 
 
@@ -158,14 +159,14 @@ def publish(folder: Path, console: Console, whole: Plan | None = None, have: Hav
     After a run, its plan and its cells are given; otherwise they are read.
     """
     _check_results(folder)
-    with locked(folder, "report", console.print):
+    with lock(folder, "report", console.print):
         whole = plan.load(folder) if whole is None else whole
         results = store.collect(folder, whole, have or {}, console.print)
         if not results:
             raise UserError(f"{folder} has no finished experiment; `plunit reproduce` continues")
         with bars(console) as bar:
             track = partial(bar.track, description="figures")
-            shown = publishing.write_report(folder, whole, results, track)
+            shown = report.write_report(folder, whole, results, track)
     for noun, losses in shown.losses.items():
         if losses:
             console.print(_loss_table(noun, losses))
@@ -179,8 +180,8 @@ def publish(folder: Path, console: Console, whole: Plan | None = None, have: Hav
 def clean(folder: Path, console: Console) -> None:
     """Remove the cells and checkpoints that the plan of a folder does not use; a run that is going on is waited for."""
     _check_results(folder)
-    with locked(folder, "run", console.print):
-        found = store.unused(folder, plan.load(folder))
+    with lock(folder, "run", console.print):
+        found = store.find_unused(folder, plan.load(folder))
         size = store.size_text(found)
         for path in found:
             path.unlink(missing_ok=True)
@@ -214,7 +215,7 @@ def run(folder: Path, todo: dict[Cell, Experiment], executor: Executor, show: Sh
                 scratch.clear(store.scratch_of(folder, cell))
                 show(cell, 1.0)
             for cell in pending.values():
-                show(cell, scratch.done(store.scratch_of(folder, cell)))
+                show(cell, scratch.read_progress(store.scratch_of(folder, cell)))
     finally:
         for future in pending:
             future.cancel()
@@ -230,8 +231,8 @@ def _failed(future: futures.Future[Arrays]) -> bool:
     return future.cancelled() or future.exception() is not None
 
 
-def _prepared(todo: dict[Cell, Experiment], console: Console, tolerant: bool) -> dict[Cell, Experiment]:
-    """Fetch what experiments need; return the cells that can be computed."""
+def _prepare_all(todo: dict[Cell, Experiment], console: Console, tolerant: bool) -> dict[Cell, Experiment]:
+    """Fetch the data of experiments; return the cells that can be computed."""
     for experiment in {one.name: one for one in todo.values()}.values():
         try:
             experiment.prepare(console.print)
@@ -247,19 +248,19 @@ def _executors(
     todo: dict[Cell, Experiment], workers: int, address: str
 ) -> Iterator[tuple[dict[Cell, Experiment], contextlib.AbstractContextManager[Executor]]]:
     """Yield cells and where to compute them: by default ensembles here, on all cores, other cells on a process each."""
-    beside = {cell: one for cell, one in todo.items() if one.side_by_side or one.short}
+    parallel = {cell: one for cell, one in todo.items() if one.side_by_side or one.short}
     if workers or address:
         if todo:
             yield todo, cluster(address) if address else processes(workers)
         return
-    if len(beside) < len(todo):
-        yield {cell: one for cell, one in todo.items() if cell not in beside}, here()
-    if beside:
-        yield beside, processes(min(len(beside), os.cpu_count() or 1))
+    if len(parallel) < len(todo):
+        yield {cell: one for cell, one in todo.items() if cell not in parallel}, here()
+    if parallel:
+        yield parallel, processes(min(len(parallel), os.cpu_count() or 1))
 
 
-def _watched(folder: Path, todo: dict[Cell, Experiment], executor: Executor, console: Console) -> Have:
-    """Run the cells with a progress bar; say what is left if they are stopped."""
+def _run_with_bar(folder: Path, todo: dict[Cell, Experiment], executor: Executor, console: Console) -> Have:
+    """Run the cells with a progress bar; count the cells that are left if it is stopped."""
     cost = {cell: one.cost(cell) for cell, one in todo.items()}
     parts = dict.fromkeys(cost, 0.0)
     with bars(console) as bar:
@@ -288,7 +289,7 @@ def _loss_table(noun: str, losses: Losses) -> Table:
     activations = list(dict.fromkeys(activation for row in losses.values() for activation in row))
     shown = Table(Column(f"median {noun}", overflow="fold"), box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for activation in activations:
-        shown.add_column(label(activation), justify="right")
+        shown.add_column(title_of(activation), justify="right")
     for name, row in losses.items():
         shown.add_row(name, *(number(row[activation][1]) if activation in row else "" for activation in activations))
     return shown
@@ -299,8 +300,8 @@ def _pair_table(matrix: Matrix) -> Table:
     marks = {LOWER: " <", HIGHER: " >", SAME: "  ", FEW: " ?"}
     shown = Table(Column("loss of row / column", overflow="fold"), box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for column in matrix:
-        shown.add_column(label(column), justify="right")
+        shown.add_column(title_of(column), justify="right")
     for row, pairs in matrix.items():
         cells = (pairs.get(column) for column in matrix)
-        shown.add_row(label(row), *(number(one.estimate.value) + marks[one.verdict] if one else "" for one in cells))
+        shown.add_row(title_of(row), *(number(one.estimate.value) + marks[one.verdict] if one else "" for one in cells))
     return shown

@@ -1,7 +1,7 @@
-"""What a long cell keeps in `unfinished/` while it is computed: its progress and its checkpoint.
+"""The files of an unfinished cell in `unfinished/`: its progress and its checkpoint.
 
 A checkpoint is one file, its content after the checksum, replaced at once: a process that is killed at any moment
-leaves the last whole one.
+leaves the last complete one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 def write_progress(scratch: Path, done: float) -> None:
-    """Write what part of a cell is done, from 0 to 1, for the process that shows the progress."""
+    """Write the fraction of a cell that is done, for the process that shows the progress."""
     scratch.parent.mkdir(parents=True, exist_ok=True)
     _file(scratch, "progress").write_text(f"{done:.6f}")
 
 
-def done(scratch: Path) -> float:
-    """Return what part of a cell is done; 0 if nothing is known."""
+def read_progress(scratch: Path) -> float:
+    """Return the fraction of a cell that is done; 0 if it is unknown."""
     with contextlib.suppress(OSError, ValueError):
         return float(_file(scratch, "progress").read_text())
     return 0.0
@@ -47,7 +47,7 @@ def write_checkpoint(scratch: Path, state: dict[str, Any]) -> None:
 
 
 def read_checkpoint(scratch: Path) -> dict[str, Any]:
-    """Return what the checkpoint holds, nothing if there is no whole one."""
+    """Return the content of the checkpoint; {} if it is absent or incomplete."""
     with contextlib.suppress(OSError):
         content = _file(scratch, "checkpoint").read_bytes()
         if hashlib.sha256(content[_DIGEST:]).digest() == content[:_DIGEST]:

@@ -107,7 +107,7 @@ def scratch_of(folder: Path, cell: Cell) -> Path:
     return folder.resolve() / "unfinished" / path_of(folder, cell).stem
 
 
-def unused(folder: Path, plan: Plan) -> list[Path]:
+def find_unused(folder: Path, plan: Plan) -> list[Path]:
     """Return the files of cells, finished or not, that a plan does not have: of other settings, or of earlier sources.
 
     Files that have no name of a cell are not among them.
@@ -123,22 +123,22 @@ def size_text(paths: Sequence[Path]) -> str:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, work: str, say: Callable[[str], object]) -> Iterator[None]:
+def lock(folder: Path, work: str, say: Callable[[str], object]) -> Iterator[None]:
     """Hold the folder's lock for one kind of work; if another process has it, say so and wait for it.
 
     The lock ends with the process, however that ends.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder / f".{work}.lock")
+    file = filelock.FileLock(folder / f".{work}.lock")
     try:
-        lock.acquire(timeout=0)
+        file.acquire(timeout=0)
     except filelock.Timeout:
         say(f"another `plunit` works in {folder}; waiting until it is done (Ctrl-C stops)")
-        lock.acquire()
+        file.acquire()
     try:
         yield
     finally:
-        lock.release()
+        file.release()
 
 
 def sweep(folder: Path) -> None:

@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from plunit.pieces.proofs.steepness import is_monotone as is_monotone
     from plunit.pieces.proofs.steepness import lipschitz as lipschitz
     from plunit.pieces.rewriting import difference as difference
-    from plunit.pieces.rewriting import rescaled as rescaled
+    from plunit.pieces.rewriting import rescale as rescale
     from plunit.pieces.rewriting import to_relu as to_relu
     from plunit.pieces.segments.least_squares import Segments as Segments
     from plunit.pieces.segments.least_squares import Trial as Trial
@@ -89,7 +89,11 @@ if TYPE_CHECKING:
 
 
 def _modules() -> dict[str, str]:
-    """Return the module of each public name, from the imports above, which type checkers read and nothing runs."""
+    """Return the module of each public name, from the imports above, which type checkers read and nothing runs.
+
+    So each name is listed once, with its type, and is loaded when it is used. Plain imports would run all rooms: each
+    cell of the lab would then depend on every file of this package, and `plunit.sklearn` would start more slowly.
+    """
     (block,) = (node for node in ast.parse(Path(__file__).read_text()).body if isinstance(node, ast.If))
     imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
     return {alias.name: str(node.module) for node in imports for alias in node.names}

@@ -51,7 +51,7 @@ class Activation:
     """f(0) = at_zero, f' = slopes[..., j] between knots[..., j - 1] and knots[..., j].
 
     Args:
-        knots: [..., k], in order along the last axis; an infinite knot stands for a missing one.
+        knots: [..., k], in order along the last axis; an infinite knot represents a missing one.
         slopes: [..., k + 1].
         at_zero: [...].
 
@@ -119,10 +119,10 @@ class Activation:
         """Return this activation for a part of its first axis; None adds an axis."""
         return Activation(self.knots[pick], self.slopes[pick], self.at_zero[pick])
 
-    def spread(self, units: int, members: int | None = None) -> Activation:
+    def broadcast(self, units: int, members: int | None = None) -> Activation:
         """Return this activation with leading shape [units], or [members, units]."""
         if members is None:
-            return self.spread(units, 1).part(0)
+            return self.broadcast(units, 1).part(0)
         shape = self.at_zero.shape + (1,) * (2 - self.at_zero.ndim)
         if len(shape) > 2 or shape[0] not in (1, units) or shape[1] not in (1, members):
             raise ValueError(f"an activation for {self.at_zero.shape} units does not fit ({units}, {members} members)")
@@ -249,7 +249,7 @@ def piecewise(knots: Any, slopes: Any, at_zero: Any = 0.0) -> Activation:
     return Activation(stacked[..., :k], stacked[..., k:-1], stacked[..., -1])
 
 
-def beside(parts: Sequence[Activation]) -> Activation:
+def stack(parts: Sequence[Activation]) -> Activation:
     """Return the activation of all units of these parts, each with one function for each unit."""
     most = max(part.knots.shape[-1] for part in parts)
 

@@ -12,10 +12,13 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 
+Affine = tuple[Floats, Floats]
+"""weight [out, in] and bias [out]."""
+
 WORD = 64
 
 
-def pack(flags: Bools) -> Words:
+def pack_bits(flags: Bools) -> Words:
     """Pack flags [rows, units] into words [ceil(units / 64), rows]; unit u is bit u % 64 of word u // 64."""
     rows, units = flags.shape
     padded = np.zeros((rows, -(-units // WORD) * WORD // 8), dtype=np.uint8)
@@ -24,8 +27,8 @@ def pack(flags: Bools) -> Words:
     return np.ascontiguousarray(padded.view("<u8").T)
 
 
-def unpack(words: Words, units: int) -> Bools:
-    """Undo `pack`: flags [rows, units] of words [ceil(units / 64), rows]."""
+def unpack_bits(words: Words, units: int) -> Bools:
+    """Undo `pack_bits`: flags [rows, units] of words [ceil(units / 64), rows]."""
     octets = np.ascontiguousarray(words.T).astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(octets, axis=1, count=units, bitorder="little").view(np.bool_)
 
@@ -60,9 +63,9 @@ def runs(lengths: Ints) -> tuple[Ints, Ints]:
     [[0, 0, 1, 1, 1], [0, 1, 0, 1, 2]]
     """
     owner = np.repeat(np.arange(len(lengths)), lengths)
-    return owner, np.arange(len(owner)) - np.repeat(starts(lengths), lengths)
+    return owner, np.arange(len(owner)) - np.repeat(run_starts(lengths), lengths)
 
 
-def starts(lengths: Ints) -> Ints:
+def run_starts(lengths: Ints) -> Ints:
     """Return the index at which each run starts."""
     return np.cumsum(lengths) - lengths

@@ -1,9 +1,9 @@
 """A graph of affine maps and units as the layers of a network: values that skip a layer pass it as identity units.
 
 A `Tensor` is a vector of numbers: the inputs, units f(z) of another tensor z, or affine in its parents by one of three
-maps: `Pick`, `Total` and `Product`. The level of units is the number of layers before them. Between two layers stand
-the units of that level, and the fewest tensors found that everything after needs of the levels before: x + body(x)
-carries x, or the sum so far. Readers of ONNX and of PyTorch make tensors; `make_layers` makes layers of the last one.
+maps: `Pick`, `Total` and `Product`. The level of units is the number of layers before them. Between two layers are
+the units of that level, and as few tensors as possible that later layers need from earlier ones: x + body(x) carries x,
+or the sum so far. The readers of ONNX and PyTorch build tensors, and `make_layers` turns the last one into layers.
 
 Affine maps in a row are one if float64 holds their product exactly. Otherwise identity units keep them apart, so that
 the network is the function of the numbers that are given. Only a factor and a shift of each number, such as those of a
@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plunit.pieces.activation import Activation, beside, identity
-from plunit.pieces.arrays import Floats, Ints, blocks
+from plunit.pieces.activation import Activation, identity, stack
+from plunit.pieces.arrays import Affine, Floats, Ints, blocks
 from plunit.pieces.networks import LayerLike
 from plunit.pieces.rounding import exact_product, product_is_exact, sum_is_exact
 
@@ -34,24 +34,24 @@ _NUMBERS = count()
 def check_bytes(what: str, count: int) -> None:
     """Raise ValueError if `count` bytes are more than `LIMIT`."""
     if count > LIMIT:
-        raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are read")
+        raise ValueError(f"{what} has {count:,} bytes; the limit is {LIMIT:,}")
 
 
-class Room:
-    """Counts the arrays that are made of a file or a model; one of them is for all steps."""
+class Budget:
+    """The memory of the arrays made from a file or a model: one budget for all steps."""
 
     def __init__(self, remedy: str = "") -> None:
         self._taken = 0
         self._remedy = remedy and f"; {remedy}"
 
     def take(self, what: str, count: int) -> None:
-        """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays more than twice as many."""
+        """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays more than twice that."""
         self._taken += count
         if count > LIMIT:
-            raise ValueError(f"{what} has {count:,} bytes, and at most {LIMIT:,} are made{self._remedy}")
+            raise ValueError(f"{what} has {count:,} bytes; the limit is {LIMIT:,}{self._remedy}")
         if self._taken > 2 * LIMIT:
             all_of_them = f"with {what} its arrays have {self._taken:,} bytes"
-            raise ValueError(f"{all_of_them}, and at most {2 * LIMIT:,} are made{self._remedy}")
+            raise ValueError(f"{all_of_them}; the limit is {2 * LIMIT:,}{self._remedy}")
 
     @contextmanager
     def lend(self) -> Iterator[None]:
@@ -100,7 +100,7 @@ class Product:
 class Tensor:
     """map(parents) + bias; or units, activation(parent); or the inputs, if there is neither.
 
-    jump: [size], how much the units differ at most from those of the graph, which jump where constants are rounded.
+    jump: [size], the largest difference between these units and those of the graph, where rounded constants make jumps.
     rounded: whether the factors of its map are rounded ones, as those of a BatchNorm.
     """
 
@@ -128,27 +128,27 @@ class Tensor:
     """The number of layers of units before it, or its own."""
 
     price: int = field(init=False)
-    """The number of identity units that carry it through a layer, or what it is made of."""
+    """The number of identity units that carry it, or the tensors it is made of, through a layer."""
 
 
 class Layering(NamedTuple):
-    """Layers of a network; how much it differs at most from the graph, [out]; whether factors were rounded."""
+    """Layers of a network; its largest difference from the graph, [out]; whether factors were rounded."""
 
     layers: list[LayerLike]
     jump: Floats
     rounded: bool
 
 
-def make_layers(output: Tensor, room: Room) -> Layering:
+def make_layers(output: Tensor, budget: Budget) -> Layering:
     """Return the layers of a network that computes a tensor of the inputs.
 
     A difference d of the values before an activation is at most (its largest slope) d after it, plus the jump.
     """
-    ready: dict[tuple[int, ...], tuple[_Affine, bool]] = {}
+    ready: dict[tuple[int, ...], tuple[Affine, bool]] = {}
     while True:
         stages = _stages(output)
         try:
-            affine = [_join(held, wanted, room, ready) for held, wanted in stages]
+            affine = [_join(held, wanted, budget, ready) for held, wanted in stages]
         except _InexactProduct as error:
             output = _set_apart(output, error.tensors)
         else:
@@ -172,7 +172,7 @@ def _stages(output: Tensor) -> list[tuple[list[Tensor], list[Tensor]]]:
     for level in range(output.level, -1, -1):
         held = _hold(wanted, level)
         stages.insert(0, (held, wanted))
-        # what the units of this level are made of, and what passes them
+        # the parents of this level's units, and what passes them
         wanted = [each.parents[0] if level and each.level == level else each for each in held]
     return stages
 
@@ -199,7 +199,7 @@ def _is_open(tensor: Tensor, level: int) -> bool:
 
 
 def _between(tensors: Iterable[Tensor], stops: Callable[[Tensor], bool]) -> list[Tensor]:
-    """Return these tensors and what they are made of, down to where it stops, parents first."""
+    """Return these tensors and their ancestors, up to where `stops` is true, parents first."""
     todo, seen = list(tensors), {}
     while todo:
         each = todo.pop()
@@ -207,10 +207,6 @@ def _between(tensors: Iterable[Tensor], stops: Callable[[Tensor], bool]) -> list
             seen[each.number] = each
             todo += () if stops(each) else each.parents
     return [seen[number] for number in sorted(seen)]
-
-
-_Affine = tuple[Floats, Floats]
-"""weight [out, in] and bias [out]."""
 
 
 class _InexactProduct(Exception):
@@ -243,15 +239,15 @@ class _Rows:
 
 
 def _join(
-    held: Sequence[Tensor], wanted: Sequence[Tensor], room: Room, ready: dict[tuple[int, ...], tuple[_Affine, bool]]
-) -> tuple[_Affine, bool]:
+    held: Sequence[Tensor], wanted: Sequence[Tensor], budget: Budget, ready: dict[tuple[int, ...], tuple[Affine, bool]]
+) -> tuple[Affine, bool]:
     """Return (weight, bias) of the tensors `wanted`, as affine in those `held`, and whether a factor was rounded."""
     key = (*(each.number for each in held), -1, *(each.number for each in wanted))
     if key not in ready:
-        with room.lend():
-            joint = _Joint(held, room)
+        with budget.lend():
+            joint = _Joint(held, budget)
             affine = joint.affine(wanted)
-        room.take(f"a layer of {len(affine[1]):,} units", affine[0].nbytes)
+        budget.take(f"a layer of {len(affine[1]):,} units", affine[0].nbytes)
         ready[key] = affine, joint.rounded
     return ready[key]
 
@@ -259,10 +255,10 @@ def _join(
 class _Joint:
     """Joins affine maps in a row, from the tensors that are held to those after them."""
 
-    def __init__(self, held: Sequence[Tensor], room: Room) -> None:
+    def __init__(self, held: Sequence[Tensor], budget: Budget) -> None:
         self.rounded = False
-        self._room = room
-        self._found: dict[int, _Rows | _Affine] = {}
+        self._budget = budget
+        self._found: dict[int, _Rows | Affine] = {}
         self._width = 0
         for each in held:
             index = np.arange(self._width, self._width + each.size)
@@ -270,7 +266,7 @@ class _Joint:
             self._width += each.size
         self._held = set(self._found)
 
-    def affine(self, wanted: Sequence[Tensor]) -> _Affine:
+    def affine(self, wanted: Sequence[Tensor]) -> Affine:
         """Return (weight, bias) of these tensors, one after another."""
         for each in _between(wanted, lambda t: t.number in self._held):
             if each.number not in self._found:
@@ -282,9 +278,9 @@ class _Joint:
         return np.concatenate([weight for weight, _ in parts]), np.concatenate([bias for _, bias in parts])
 
     def _take(self, units: int) -> None:
-        self._room.take(f"a layer of {units:,} units", 8 * units * self._width)
+        self._budget.take(f"a layer of {units:,} units", 8 * units * self._width)
 
-    def _compose(self, tensor: Tensor) -> _Rows | _Affine:
+    def _compose(self, tensor: Tensor) -> _Rows | Affine:
         """Return map(parents) + bias; `_InexactProduct` if float64 does not hold it and parents can be kept apart."""
         self.rounded |= tensor.rounded
         parents = [self._found[parent.number] for parent in tensor.parents]
@@ -301,7 +297,7 @@ class _Joint:
             raise _InexactProduct(apart)
         return found
 
-    def _pick(self, pick: Pick, parents: Sequence[_Rows | _Affine], bias: Floats) -> _Rows | _Affine:
+    def _pick(self, pick: Pick, parents: Sequence[_Rows | Affine], bias: Floats) -> _Rows | Affine:
         if all(isinstance(part, _Rows) for part in parents):
             # the last number is that of index -1
             parts: list[Any] = [*parents, _Rows(np.array([-1]), np.zeros(1), np.zeros(1))]
@@ -322,7 +318,7 @@ class _Joint:
             weight, shift = self._times(factor[:, None], weight), self._times(factor, shift)
         return weight, self._plus(shift, bias)
 
-    def _total(self, total: Total, parents: Sequence[_Rows | _Affine], bias: Floats) -> tuple[_Affine, bool]:
+    def _total(self, total: Total, parents: Sequence[_Rows | Affine], bias: Floats) -> tuple[Affine, bool]:
         """Return the sum of the parents, and whether it is exact."""
         self._take(2 * len(bias))
         weight, shift, is_exact = np.zeros((len(bias), self._width)), bias, True
@@ -339,9 +335,9 @@ class _Joint:
             weight[place] += terms
         return (weight, shift), is_exact
 
-    def _product(self, product: Product, part: _Rows | _Affine, bias: Floats, inputs: int) -> tuple[_Affine, bool]:
+    def _product(self, product: Product, part: _Rows | Affine, bias: Floats, inputs: int) -> tuple[Affine, bool]:
         """Return W (part) + bias, and whether no sum of several products is rounded."""
-        self._room.take(f"a layer of {len(bias):,} units", 8 * len(bias) * inputs)
+        self._budget.take(f"a layer of {len(bias):,} units", 8 * len(bias) * inputs)
         matrix = product.matrix(len(bias), inputs)
         self.rounded |= product.is_mean and bool((np.frexp(matrix[matrix != 0])[0] != 0.5).any())
         if not isinstance(part, _Rows) or (np.bincount(part.index + 1)[1:] > 1).any():
@@ -363,7 +359,7 @@ class _Joint:
         weight[:, part.index[part.index >= 0]] = matrix[:, part.index >= 0]
         return (weight, bias), True
 
-    def _dense(self, part: _Rows | _Affine) -> _Affine:
+    def _dense(self, part: _Rows | Affine) -> Affine:
         if not isinstance(part, _Rows):
             return part
         self._take(len(part.bias))
@@ -384,7 +380,7 @@ class _Joint:
 def _activation(held: Sequence[Tensor], level: int) -> Activation:
     """Return the functions of the units of a level, and the identity for what passes them."""
     functions = [each.activation if each.level == level else None for each in held]
-    return beside([(f or identity()).spread(each.size) for f, each in zip(functions, held, strict=True)])
+    return stack([(f or identity()).broadcast(each.size) for f, each in zip(functions, held, strict=True)])
 
 
 def _jumps(held: Sequence[Tensor], level: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Fewer units of the same function: equal and opposite ones are merged, identities are as few as found.
+"""Fewer units for the same function: equal and opposite ones are merged, and identities are few.
 
 Each step takes (weight, bias) of a layer, its activation, and (weight, bias) of the next layer, and returns new ones. A
 step that would round a number is left out, so that the function stays exactly the same.
@@ -12,24 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.activation import Activation, beside, identity
-from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.activation import Activation, identity, stack
+from plunit.pieces.arrays import Affine, Floats, Ints
 from plunit.pieces.networks import Layer, LayerLike, Network
 from plunit.pieces.rounding import exact_product, sum_is_exact
 
-_Affine = tuple[Floats, Floats]
-_Stage = tuple[_Affine, Activation, _Affine]
+_Stage = tuple[Affine, Activation, Affine]
 """(weight, bias), the activation, and (weight, bias) of the next layer."""
 
 
-def merge(net: Network) -> Network:
+def merge_units(net: Network) -> Network:
     """Return the same network with fewer units: equal ones are one, and of relu(z) and relu(-z) one is the identity.
 
     A unit is left as it is where a sum would be rounded.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0], [1.0], [2.0]], [0.0] * 3), activation.plu(), ([[1.0, -1.0, 3.0]], [0.0])])
-    >>> merge(net), merge(net).layers[-1].weight.tolist()
+    >>> merge_units(net), merge_units(net).layers[-1].weight.tolist()
     (Network(1 - 2 - 1), [[0.0, 3.0]])
     """
     layers = list(net.layers)
@@ -43,7 +42,7 @@ def merge(net: Network) -> Network:
 
 
 def slim(layers: list[LayerLike]) -> list[LayerLike]:
-    """Return layers of the same function with fewer units: opposite ReLUs share one, identities are as few as found.
+    """Return layers of the same function with fewer units: opposite ReLUs share one, and identities are few.
 
     max(a, b) is often written by relu(z) and relu(-z) with z = a - b. As relu(-z) = relu(z) - z, one of them is enough.
     """
@@ -67,8 +66,8 @@ def slim(layers: list[LayerLike]) -> list[LayerLike]:
     return found
 
 
-def _merge_equal(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
-    """Merge units that are equal in all their numbers, where the sum of what is taken of them is exact."""
+def _merge_equal(layer: Affine, f: Activation, after: Affine) -> _Stage:
+    """Merge units that are equal in all their numbers, where the sum of their outgoing weights is exact."""
     alike = _alike(layer[0])
     numbers = [layer[0][alike], layer[1][alike, None], f.knots[alike], f.slopes[alike], f.at_zero[alike, None]]
     place = _distinct(np.concatenate(numbers, axis=1))[1]
@@ -104,7 +103,7 @@ def _distinct(rows: Floats) -> tuple[Ints, Ints]:
     return np.unique(place, return_index=True)[1], place
 
 
-def _share_opposites(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
+def _share_opposites(layer: Affine, f: Activation, after: Affine) -> _Stage:
     """Replace ReLU of -z, where another unit is ReLU of z, by that unit and the identity of z."""
     is_relu = (f.at_zero == 0) & (f.slopes[:, 0] == 0) & (f.slopes[:, 1:] == 1).all(axis=1)
     is_relu &= (f.knots[:, :1] == 0).all(axis=1) & (f.knots.shape[1] > 0)
@@ -131,7 +130,7 @@ def _share_opposites(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
     return (weight, bias), Activation(knots, slopes, f.at_zero), (taken, after[1])
 
 
-def _drop_unused(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
+def _drop_unused(layer: Affine, f: Activation, after: Affine) -> _Stage:
     """Leave out the units that the next layer does not take."""
     used = (after[0] != 0).any(axis=0)
     if used.all() or not used.any():
@@ -139,7 +138,7 @@ def _drop_unused(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
     return (layer[0][used], layer[1][used]), f.part(used), (after[0][:, used], after[1])
 
 
-def _carry_less(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
+def _carry_less(layer: Affine, f: Activation, after: Affine) -> _Stage:
     """Carry what identities are made of, or what is made of them, if that is less, and exact."""
     (weight, bias), (taken, shift) = layer, after
     carries = (f.slopes == 1).all(axis=1) & (f.at_zero == 0)
@@ -162,5 +161,5 @@ def _carry_less(layer: _Affine, f: Activation, after: _Affine) -> _Stage:
         return layer, f, after
     rest = ~carries
     inner = np.concatenate([weight[rest], rows]), np.concatenate([bias[rest], shifts])
-    units = beside([f.part(rest), identity().spread(len(rows))])
+    units = stack([f.part(rest), identity().broadcast(len(rows))])
     return _drop_unused(inner, units, (np.concatenate([taken[:, rest], columns], axis=1), shift))

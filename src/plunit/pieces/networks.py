@@ -19,7 +19,7 @@ from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.rounding import exact_affine, exact_product, fractions, outward
 
 LayerLike = Activation | tuple[Any, Any]
-"""What a network is built from: an activation, or (weight [out, in], bias [out])."""
+"""An activation, or (weight [out, in], bias [out])."""
 
 Nets = TypeVar("Nets", "Network", "Ensemble")
 
@@ -46,7 +46,7 @@ class Layer:
         if self.weight.ndim not in (2, 3) or self.bias.shape != self.weight.shape[:-1]:
             raise ValueError(f"weight must be [out, in] and bias [out], got {self.weight.shape} and {self.bias.shape}")
         if self.activation is not None and self.activation.at_zero.shape != self.bias.shape:
-            raise ValueError(f"the activation needs leading shape {self.bias.shape}; use .spread(units)")
+            raise ValueError(f"the activation needs leading shape {self.bias.shape}; use .broadcast(units)")
 
     @property
     def functions(self) -> Functions | None:
@@ -60,7 +60,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class _Layers:
-    """Layers that fit: each but the last has an activation, and takes what the one before it gives."""
+    """Layers whose sizes match; each but the last has an activation."""
 
     layers: tuple[Layer, ...]
     axes: ClassVar[int]
@@ -107,7 +107,7 @@ class Network(_Layers):
         """f(x): [..., in] -> [..., out]."""
         x = np.asarray(x, dtype=np.float64)
         if x.ndim == 0 or x.shape[-1] != self.inputs:
-            raise ValueError(f"this network takes x of shape [..., {self.inputs}], got {x.shape}")
+            raise ValueError(f"this network expects x of shape [..., {self.inputs}], got {x.shape}")
         nobody, last = np.zeros(0, dtype=np.int64), self.layers[-1]
         rows = _last_hidden(self.alone, x.reshape(-1, self.inputs), nobody)
         return np.asarray(rows @ last.weight.T + last.bias).reshape(*x.shape[:-1], self.outputs)
@@ -258,14 +258,14 @@ def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
     for i, part in enumerate(chain):
         units = bias.shape[1]
         if isinstance(part, Activation):
-            found.append(Layer(_fill(weight, bias), bias, part.spread(units, members)))
+            found.append(Layer(_fill(weight, bias), bias, part.broadcast(units, members)))
             weight, bias = None, np.zeros((members, units))
         elif part[0].shape[2] != units:
-            raise ValueError(f"layer {i} takes {part[0].shape[2]} inputs, but {units} come before it")
+            raise ValueError(f"layer {i} expects {part[0].shape[2]} inputs, but the previous layer has {units} outputs")
         else:
             both = part if weight is None else exact_product(part, (weight, bias))
             if both is None:
-                found.append(Layer(_fill(weight, bias), bias, identity().spread(units, members)))
+                found.append(Layer(_fill(weight, bias), bias, identity().broadcast(units, members)))
             weight, bias = both or part
     return Ensemble((*found, Layer(_fill(weight, bias), bias)))
 

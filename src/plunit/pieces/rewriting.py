@@ -1,7 +1,7 @@
-"""Networks from networks, with the same function or one made of it, as one network again.
+"""Networks made from networks: the same function, or a combination, as one network.
 
-rescaled        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
-side_by_side    (f(x), g(x)), each of its own inputs
+rescale        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
+join_networks   (f(x), g(x)), each of its own inputs
 difference      f(x) - g(x)
 without_clip    f without a first layer that changes nothing on a box
 to_relu         f with ReLU as its only activation
@@ -16,18 +16,15 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces import activation
-from plunit.pieces.activation import Activation, beside, identity
-from plunit.pieces.arrays import Floats
+from plunit.pieces.activation import Activation, identity, stack
+from plunit.pieces.arrays import Affine, Floats
 from plunit.pieces.networks import Layer, Network, check_network
 
-_Affine = tuple[Floats, Floats]
-"""weight [out, in] and bias [out]."""
-
-FAR = 1024.0
+_FAR = 1024.0
 """A sum that starts at a knot of this size loses three digits of a z near 1."""
 
 
-def rescaled(
+def rescale(
     net: Network, *, shift: Any = 0.0, scale: Any = 1.0, output_shift: Any = 0.0, output_scale: Any = 1.0
 ) -> Network:
     """Return the network x -> output_shift + output_scale f((x - shift) / scale), for raw inputs and raw outputs.
@@ -37,7 +34,7 @@ def rescaled(
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0]], [0.0]), activation.relu(), ([[2.0]], [0.0])])
-    >>> rescaled(net, shift=20.0, scale=5.0, output_scale=10.0)([30.0]).tolist()
+    >>> rescale(net, shift=20.0, scale=5.0, output_scale=10.0)([30.0]).tolist()
     [40.0]
     """
     check_network(net)
@@ -70,7 +67,7 @@ def _round(array: Any, name: str) -> Floats:
     try:
         return np.asarray(array.astype(np.float64))
     except OverflowError:
-        raise ValueError(f"a {name} becomes larger than 1e308 with this scale; take another scale") from None
+        raise ValueError(f"a {name} becomes larger than 1e308 with this scale; use another scale") from None
 
 
 def difference(one: Network, other: Network) -> Network:
@@ -82,16 +79,16 @@ def difference(one: Network, other: Network) -> Network:
         raise ValueError(f"a difference needs networks of the same inputs and outputs, got {sizes}")
     every, eye = list(range(one.inputs)), np.eye(one.outputs)
     rows = np.concatenate([eye, -eye], axis=1)
-    *hidden, last = side_by_side([one, other], [every, every], one.inputs).layers
+    *hidden, last = join_networks([one, other], [every, every], one.inputs).layers
     return Network((*hidden, Layer(rows @ last.weight, last.bias @ rows.T)))
 
 
-def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count: int) -> Network:
+def join_networks(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count: int) -> Network:
     """Return x -> (f(x), g(x), ...) for x of `count` numbers, where each network takes those at its own places.
 
     >>> from plunit.pieces import network
     >>> line = network([([[1.0, 10.0]], [0.0])])
-    >>> side_by_side([line, line], [[0, 1], [2, 0]], 3)([1.0, 2.0, 3.0]).tolist()
+    >>> join_networks([line, line], [[0, 1], [2, 0]], 3)([1.0, 2.0, 3.0]).tolist()
     [21.0, 13.0]
     """
     depth = max(len(net.layers) for net in nets)
@@ -105,7 +102,7 @@ def side_by_side(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count
             place[:] = range(len(bias), len(bias) + len(rows))
             weight, bias = np.concatenate([weight, rows]), np.concatenate([bias, layer.bias])
         functions = [layer.activation for layer in level if layer.activation is not None]
-        layers.append(Layer(weight, bias, beside(functions) if functions else None))
+        layers.append(Layer(weight, bias, stack(functions) if functions else None))
         count = len(bias)
     return Network(tuple(layers))
 
@@ -135,12 +132,12 @@ def _lengthen(net: Network, depth: int) -> tuple[Layer, ...]:
     if not more:
         return net.layers
     *hidden, last = net.layers
-    f, eye, zero = identity().spread(net.outputs), np.eye(net.outputs), np.zeros(net.outputs)
+    f, eye, zero = identity().broadcast(net.outputs), np.eye(net.outputs), np.zeros(net.outputs)
     return (*hidden, Layer(last.weight, last.bias, f), *[Layer(eye, zero, f)] * (more - 1), Layer(eye, zero))
 
 
 def to_relu(net: Network) -> Network:
-    """PLU(z) = -c - alpha relu(-z - c) + relu(z + c) - (1 - alpha) relu(z - c): the same function by ReLU alone.
+    """PLU(z) = -c - alpha relu(-z - c) + relu(z + c) - (1 - alpha) relu(z - c): the same function with ReLU only.
 
     A unit with slopes s_0, ..., s_k between knots t_1 < ... < t_k is
 
@@ -170,17 +167,17 @@ def to_relu(net: Network) -> Network:
             continue
         shifts, before = _sums(f)
         weight, bias = _product(shifts, affine)
-        layers.append(Layer(weight, bias, activation.relu().spread(len(bias))))
+        layers.append(Layer(weight, bias, activation.relu().broadcast(len(bias))))
     raise AssertionError("the last layer has no activation")
 
 
-def _product(after: _Affine, before: _Affine) -> _Affine:
+def _product(after: Affine, before: Affine) -> Affine:
     """Return (W, b) of W2 (W1 x + b1) + b2, in double precision."""
     (outer, shift), (inner, start) = after, before
     return outer @ inner, (outer @ start[:, None])[:, 0] + shift
 
 
-def _sums(f: Activation) -> tuple[_Affine, _Affine]:
+def _sums(f: Activation) -> tuple[Affine, Affine]:
     """Return f_u(z) = constant + sum of factor relu(sign z - shift) as the affine maps before and after the ReLUs."""
     constants, terms = np.zeros(len(f.knots)), []
     for unit in range(len(f.knots)):
@@ -198,10 +195,10 @@ def _terms(f: Activation, unit: int) -> tuple[float, list[tuple[float, float, fl
     """Return the constant of one unit, and (factor, sign, shift) of its terms."""
     knots = np.unique(f.knots[unit])
     knots = knots[np.isfinite(knots)]
-    # if several knots are at one place, the slope after the last counts
+    # of several knots at one place, the slope after the last counts
     behind = [np.sum(f.knots[unit] <= knot) for knot in knots]
     slopes = f.slopes[unit][[0, *behind]]
-    near = np.flatnonzero(np.abs(knots) <= FAR)
+    near = np.flatnonzero(np.abs(knots) <= _FAR)
     start = float(knots[near[0]]) if len(near) else 0.0
     constant = float(f.part(unit)(start))
     left, right = np.sum(knots < start), np.sum(knots <= start)

@@ -199,7 +199,7 @@ class Panel:
         low, high = self._task.box[0].tolist()
         # not for smooth networks, nor for those that diverge or have pieces too short for numbers
         with contextlib.suppress(ValueError):
-            traced = [one.merged() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
+            traced = [one.merge() for one in curves(self._exact(now, members), low, high, limit=PIECES)]
             lines = [self._points(one.knots, one.values) for one in traced]
             return [{"pieces": len(line) - 1, "line": line} for line in lines]
         x = np.linspace(low, high, _WIDTH)
@@ -218,7 +218,7 @@ class Panel:
         """Return the edges between the regions of the best network, [n, 4]."""
         x, y = self._task.box.tolist()
         found = polygons(self._exact(now, [best]).member(0), (x, y), limit=PIECES)
-        one, other = found.faces.beside.T
+        one, other = found.faces.neighbours.T
         bends = (one >= 0) & (other >= 0) & (found.labels[one] != found.labels[other])
         return np.asarray(found.vertices[found.faces.ends[bends]].reshape(-1, 4), dtype=np.float32)
 

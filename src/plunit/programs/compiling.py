@@ -1,6 +1,6 @@
 """How the programs are compiled: for this machine at first use, or for a wheel.
 
-setup.py calls `python -m plunit.programs.compiling FOLDER`, in an environment that has nothing but Python.
+setup.py calls `python -m plunit.programs.compiling FOLDER`, in an environment with only Python.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from typing import Any
 
 CSRC = Path(__file__).with_name("csrc")
 PROGRAMS = ("train", "chain", "prove")  # networks; density networks; bounds of networks
-# only what csrc/vector.h fuses is fused, and nothing is reassociated: every processor that has fused multiply-add
+# nothing is fused except by csrc/vector.h, and nothing is reassociated: every processor with fused multiply-add
 # computes the same bits
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
-# A wheel has a library for each level, in a file of its own: a linker would merge the inline functions of several
-# levels, and an old processor might be given those of a new one. The lowest level has the key 1.
+# A wheel has a library for each level, in separate files: a linker would merge the inline functions of several levels,
+# and an old processor might run those of a new one. The lowest level has the key 1.
 LEVELS = {
     "x86_64": {1: "x86-64", 3: "x86-64-v3", 4: "x86-64-v4"},
     "aarch64": {1: "armv8-a"},
     "arm64": {1: "armv8-a"},
 }
 SOURCES = "sources.sha256"  # next to the libraries of a wheel: the hash of their sources and flags
-# the C++ library inside and hidden: nothing but the C library is needed
+# with the C++ library inside and hidden, so that only the C library is needed
 _PORTABLE = ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s"]
 _SECONDS = 900  # a compiler that takes longer is stuck
 
 
 class CannotCompile(Exception):
-    """The program cannot be compiled here; the text says why."""
+    """The program cannot be compiled here, with the reason."""
 
 
 def levels() -> dict[int, str]:
-    """Return the levels of this machine's processors and the compiler's names for them; {} for unknown processors."""
+    """Return the levels of this kind of processor and the compiler's names for them; {} for unknown processors."""
     return LEVELS.get(platform.machine(), {})
 
 
@@ -75,7 +75,7 @@ def write_libraries(folder: Path) -> None:
         raise CannotCompile(f"no levels are known for the processor {platform.machine()}")
     wanted = [(level, program) for level in levels().values() for program in PROGRAMS]
     with ThreadPoolExecutor() as pool:
-        contents = list(pool.map(lambda pair: _alone([*compiler, f"-march={pair[0]}"], pair[1]), wanted))
+        contents = list(pool.map(lambda pair: _portable_library([*compiler, f"-march={pair[0]}"], pair[1]), wanted))
     folder.mkdir(parents=True)
     for pair, content in zip(wanted, contents, strict=True):
         (folder / file_name(*pair)).write_bytes(content)
@@ -95,7 +95,7 @@ def find_compiler() -> list[str]:
 
 
 def compile_library(compiler: list[str], scratch: str, source: Path, options: Sequence[str] = ()) -> bytes:
-    """Return the library of a C++ file; whatever the compiler writes is in the folder `scratch`."""
+    """Return the library of a C++ file; all temporary files are in the folder `scratch`."""
     path = Path(scratch, f"{source.stem}.so")
     output([*compiler, *FLAGS, "-o", str(path), str(source), *options], TMPDIR=scratch)
     content = path.read_bytes() if path.exists() else b""
@@ -104,8 +104,8 @@ def compile_library(compiler: list[str], scratch: str, source: Path, options: Se
     return content
 
 
-def _alone(compiler: list[str], program: str) -> bytes:
-    """Return a library for other machines: on Linux with the C++ library inside, if the compiler has it for that."""
+def _portable_library(compiler: list[str], program: str) -> bytes:
+    """Return a library for other machines: on Linux with the C++ library inside, if the compiler can do that."""
     with tempfile.TemporaryDirectory(prefix="plunit-") as scratch:
         if sys.platform == "linux":
             with contextlib.suppress(CannotCompile):
@@ -128,13 +128,13 @@ def output(command: list[str], **environment: str) -> bytes:
 
 
 def run_group(command: list[str], *, timeout: float, env: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
-    """Run a command as `subprocess.run` does, in a group of its own, which an error or Ctrl-C ends as a whole."""
+    """Run a command as `subprocess.run` does, in a process group, all of which an error or Ctrl-C ends."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, start_new_session=True, env=env, **pipes) as process:
         try:
             stdout, stderr = process.communicate(timeout=timeout)
         except BaseException:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # on macOS a group that has just ended
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # on macOS, if the group has just ended
                 os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
             process.wait()
             raise
@@ -142,7 +142,7 @@ def run_group(command: list[str], *, timeout: float, env: Mapping[str, str]) -> 
 
 
 def first_error(log: str) -> str:
-    r"""Return the line of a compiler's log that says why it failed: the first error, else the last line.
+    r"""Return the line of a compiler's log with the reason for its failure: the first error, else the last line.
 
     >>> first_error("a.cpp:1: error: no such file\ncompilation terminated.\n")
     'a.cpp:1: error: no such file'

@@ -1,7 +1,7 @@
 """The interface between Python and the compiled programs: structs, pointers to arrays, and calls.
 
-The structs are read from their tables in C++ (csrc/interface.h), and only libraries of these very sources are loaded
-(`libraries.py`). The type of a pointer says what its array must be: an array of another dtype or layout raises.
+The structs are read from their tables in C++ (csrc/interface.h); `libraries.py` loads only libraries of the same
+sources. The type of a pointer determines the dtype and layout of its array; any other array raises.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _TEXT = "const char*"
 
 
 class Struct(ctypes.Structure):
-    """A struct of C++. Fields that are pointers take arrays, which live as long as the struct, or None."""
+    """A struct of C++. Pointers are given as arrays, which live as long as the struct, or None."""
 
     kinds: ClassVar[Mapping[str, Any]] = {}
     """Field to its type: as C++ writes it, or another struct."""
 
     strided: ClassVar[bool] = False
-    """Whether the strides of its array are among the fields; else arrays must be contiguous."""
+    """Whether the fields include the strides of its array; otherwise arrays must be contiguous."""
 
     def __init__(self, **values: Any) -> None:
         self._held = values
@@ -70,7 +70,7 @@ def _ctype(kind: Any) -> Any:
 
 _FILES = {path.name: path.read_text(encoding="utf-8") for path in (*CSRC.glob("*.h"), *CSRC.glob("*.cpp"))}
 if lacking := [f"{program}.cpp" for program in PROGRAMS if f"{program}.cpp" not in _FILES]:
-    raise ImportError(f"{', '.join(lacking)} is missing in {CSRC}: install plunit again")
+    raise ImportError(f"{', '.join(lacking)} is missing in {CSRC}; reinstall plunit")
 _TABLES = {
     title: {name: kind for kind, name in re.findall(r"FIELD\(([^,]+), (\w+)\)", fields)}
     for text in _FILES.values()
@@ -91,28 +91,28 @@ ProofTask, ProofNodes, SignTask = map(declare, ("ProofTask", "ProofNodes", "Sign
 
 
 def address(array: Array, kind: str, name: str, strided: bool = False) -> int:
-    """Return where an array is in memory; raise TypeError or ValueError unless a pointer of C++ may point to it.
+    """Return the address of an array; raise TypeError or ValueError unless a pointer of type `kind` may point to it.
 
-    Its type is `kind`, such as "const float*", and messages call the array `name`; `strided` allows whole strides.
+    `kind` is such as "const float*", messages call the array `name`, and `strided` allows strides of whole elements.
     """
     wanted = np.dtype(_NUMBERS[kind.removeprefix("const ").removesuffix("*")])
     if array.dtype != wanted:
         raise TypeError(
-            f"the compiled program takes {name} in {wanted}, got {array.dtype}; convert it by astype(np.{wanted})"
+            f"the compiled program needs {name} in {wanted}, got {array.dtype}; convert it with astype(np.{wanted})"
         )
     whole = strided and not any(stride % array.itemsize for stride in array.strides)
     if not (array.flags.aligned and (whole or array.flags.c_contiguous)):
         raise ValueError(
-            f"the compiled program takes {name} contiguous and aligned, got strides {array.strides}; pass "
+            f"the compiled program needs {name} contiguous and aligned, got strides {array.strides}; pass "
             f"np.array({name}, order='C')"
         )
     if not (kind.startswith("const ") or array.flags.writeable):
-        raise ValueError(f"the compiled program writes to {name}, got an array that is read-only; pass a copy")
+        raise ValueError(f"the compiled program writes to {name}, got a read-only array; pass a copy")
     return int(array.ctypes.data)
 
 
 def run_on_threads(work: Callable[[], object], threads: int) -> None:
-    """Call `work` in this thread and, as far as the system has them, in others; return or raise when all have ended."""
+    """Call `work` in this thread and, if the system has them, in others; return or raise when all have ended."""
     failed: list[BaseException] = []
 
     def guarded() -> None:
@@ -123,7 +123,7 @@ def run_on_threads(work: Callable[[], object], threads: int) -> None:
 
     others: list[threading.Thread] = []
     try:
-        with contextlib.suppress(RuntimeError):  # the system has no more threads
+        with contextlib.suppress(RuntimeError):  # the system is out of threads
             for _ in range(1, threads):
                 other = threading.Thread(target=guarded)
                 other.start()
@@ -141,5 +141,5 @@ def call_program(function: Any, *arguments: Any) -> int:
     function.restype = ctypes.c_int64
     result = int(function(*arguments))
     if result < 0:
-        raise MemoryError("the compiled program ran out of memory; use fewer or smaller networks, or smaller batches")
+        raise MemoryError("the compiled program ran out of memory; use smaller networks, or fewer at a time")
     return result

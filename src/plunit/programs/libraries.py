@@ -1,7 +1,7 @@
-"""The library of a compiled program: from the wheel or, where there is none, compiled here and kept in the cache.
+"""The library of a compiled program: from the wheel or, failing that, compiled here and stored in the cache.
 
-The wheel has a library for each level of the processor. All levels with fused multiply-add compute the same bits, and
-so does a program compiled here; without it, on x86-64 before AVX2, products are rounded before they are added.
+The wheel has a library for each level of the processor. All levels with fused multiply-add, and programs compiled here,
+compute the same bits; without it, on x86-64 before AVX2, products are rounded before they are added.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ LIB = Path(__file__).with_name("lib")  # in a wheel; setup.py makes it
 
 @functools.cache
 def library(program: str = "train") -> ctypes.CDLL:
-    """Load a program of `compiling.PROGRAMS`; raise CannotCompile, with the reason, where it cannot be compiled."""
+    """Load a program of `compiling.PROGRAMS`; raise CannotCompile, with the reason, if it cannot be compiled."""
     return load_packaged(program) or compile_program(("-march=native",), program)
 
 
 def why_not_native(program: str = "train") -> str:
-    """Return the reason why a compiled program cannot be had, or "" where it can."""
+    """Return the reason why a compiled program is not available, or "" if it is."""
     try:
         library(program)
     except CannotCompile as reason:
@@ -37,13 +37,13 @@ def why_not_native(program: str = "train") -> str:
 
 
 def choose_engine(asked: str | None, program: str = "train", *, stacklevel: int = 3) -> str:
-    """Return the engine that is asked for, or the faster one that works; a warning says why it is the slow one."""
+    """Return the engine that was asked for, or the fastest available; warn, with the reason, if that is NumPy."""
     if asked not in {None, "native", "numpy"}:
         raise ValueError(f"unknown engine {asked!r}; choose native or numpy")
     if asked is None and (reason := why_not_native(program)):
         warnings.warn(
-            f"{reason}. NumPy is used instead, which is slower. The algorithm is the same, but it rounds differently, "
-            "and in training such differences grow: a single network differs, while statistics over many agree.",
+            f"{reason}. Training runs in NumPy, which is slower. The algorithm is the same, but it rounds differently, "
+            "and such differences grow: a single network differs, while statistics over many agree.",
             stacklevel=stacklevel,
         )
         return "numpy"
@@ -51,20 +51,20 @@ def choose_engine(asked: str | None, program: str = "train", *, stacklevel: int 
 
 
 def origin() -> str:
-    """Return where the program is from, such as "packaged x86-64-v3" or "compiled here"."""
+    """Return the origin of the program, such as "packaged x86-64-v3" or "compiled here"."""
     path = Path(library()._name)
     return f"packaged {path.stem.removeprefix('train-')}" if path.parent == LIB else "compiled here"
 
 
 def is_fused() -> bool:
-    """Return whether the program rounds a * b + c once, which decides its bits; True where there is no program."""
+    """Return whether the program rounds a * b + c once, which determines its bits; True without a program."""
     return bool(why_not_native() or library().plunit_fused())
 
 
 def load_packaged(program: str = "train") -> ctypes.CDLL | None:
-    """Load the best library of the wheel for this processor; None if none was made from the present source, or fits.
+    """Load the best library of the wheel for this processor; None if there is none of the present sources.
 
-    The library "train" of the lowest level runs on every processor and says which level this one has.
+    The library "train" of the lowest level runs on every processor and determines the level of this one.
     """
     levels = compiling.levels()
     try:
@@ -80,7 +80,7 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
     """Compile for the given target flags unless the cache holds the result, and load it.
 
     The cache key covers the source, the flags and all macros the compiler predefines, among them its version and
-    every feature of the processor. A cached library that does not fit its checksum is compiled again.
+    every feature of the processor. A cached library with a wrong checksum is compiled again.
     """
     compiler = [*compiling.find_compiler(), *target]
     macros = compiling.output([*compiler, "-dM", "-E", "-x", "c++", os.devnull])
@@ -95,7 +95,7 @@ def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.C
 
 
 def cache_library(path: Path, build: Callable[[str], bytes]) -> Path:
-    """Return the path of a library in the cache; unless it is there, `build` makes it in a scratch folder."""
+    """Return the path of a library in the cache; if it is not there, `build` makes it in a scratch folder."""
     try:
         if not cache.is_verified(path):
             with cache.part_folder(path.parent) as scratch:

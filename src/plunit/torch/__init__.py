@@ -1,9 +1,8 @@
 """PLU for PyTorch: the op, the module, and changes to models that use them.
 
-Tensors enter and leave. Open `op.py` first, which decides which kernel serves a call. `kernel.py` is the contract of a
-kernel and adds autograd to the kernels in Python, each of which has its own `backward`; the native one has its own
-autograd, in `csrc/autograd.h`.
-`exact/` turns models into the exact networks of `plunit.pieces`; it is imported when `to_network` is first used.
+Open `op.py` first, which decides whether the native kernel (`csrc`) or PyTorch's own ops (`composite.py`) serve a call;
+each has its own autograd. `exact/` turns models into the exact networks of `plunit.pieces`; it is imported when
+`to_network` is first used.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,7 @@
 """`python -m plunit.torch.build`: compile the native op against the installed PyTorch, as `programs` are compiled.
 
-The binary goes into the user's cache, where `plunit.torch.native` finds it, or into the folder that is given, which is
-the package's in setup.py. Before it gets there, another process loads it and tries it.
+The binary goes into the user's cache, where `plunit.torch.native` finds it, or into a given folder (setup.py gives the
+package's). First another process loads and tests it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ sys.exit(None if y == [-3.0, 0.5, 3.0] else f"error: PLU of -21, 0.5 and 21 is -
 
 
 def main(folder: str | None = None) -> int:
-    """Build the native op unless it is built; return 0, or 2 after one line that says what is missing."""
+    """Build the native op unless it is built; return 0, or 2 after one line that names what is missing."""
     try:
         found = next(native.binaries(), None)
         if found and folder is None:
@@ -44,7 +44,7 @@ def main(folder: str | None = None) -> int:
         print(f"plunit: the native op is not built: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("plunit: stopped; nothing is left behind", file=sys.stderr)
+        print("plunit: stopped; all temporary files are removed", file=sys.stderr)
         return 130
     print(f"plunit: the native op is built, in {time.monotonic() - start:.0f} s: {path}")
     return 0
@@ -54,18 +54,18 @@ def _into_cache() -> Path:
     folder = cache.private_folder()
     with contextlib.suppress(RuntimeError):  # the user has no home folder
         if folder == cache.user_cache():
-            return cache_library(folder / native.binary_name(), _compiled)
-    raise CannotCompile("the user's cache cannot be used; set XDG_CACHE_HOME to a folder that you alone can write to")
+            return cache_library(folder / native.binary_name(), _compile)
+    raise CannotCompile("the user's cache cannot be used; set XDG_CACHE_HOME to a folder that only you can write to")
 
 
 def _into(folder: Path) -> Path:
     with tempfile.TemporaryDirectory(prefix="plunit-") as scratch:
-        (folder / native.binary_name()).write_bytes(_compiled(scratch))
+        (folder / native.binary_name()).write_bytes(_compile(scratch))
     return folder / native.binary_name()
 
 
-def _compiled(scratch: str) -> bytes:
-    """Return the binary, which has been loaded and tried."""
+def _compile(scratch: str) -> bytes:
+    """Compile, load and test the binary, and return its content."""
     compiler, home = compiling.find_compiler(), Path(torch.__file__).parent
     python, headers = Path(sysconfig.get_paths()["include"]), home / "include"
     if not (headers / "ATen" / "ATen.h").exists():

@@ -1,8 +1,11 @@
 """PLU from PyTorch's own ops, for every device: two ops forward and two backward where alpha < 1/2 is a number.
 
-Backward keeps the input x. That is one tensor more than ReLU keeps, because the next layer usually keeps the output
-anyway. Differences from the other kernels: values outside [-c, c] are not rounded outward and may have another last
-bit (`lerp` rounds once on some devices and twice on others), and -0.0 becomes 0.0. Gradients are the same bits.
+`plu` adds autograd, to all orders, and `inplace`. Backward keeps the input x. That is one tensor more than ReLU keeps,
+because the next layer usually keeps the output anyway. In place it keeps the output y, which forward then rounds
+outward: |y| > c wherever |x| > c, so that y determines the piece. The native kernel (csrc/kernel.h) always does so.
+
+Differences from the native kernel: values outside [-c, c] are not rounded outward and may have another last bit
+(`lerp` rounds once on some devices and twice on others), and -0.0 becomes 0.0. Gradients are the same bits.
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ import torch
 from torch import Tensor
 from torch._C._nn import hardtanh  # F.hardtanh without its checks
 
-from plunit.torch.kernel import Gradients, Parameter, sum_to_shape, widen
+Parameter = float | Tensor
+"""alpha or c: a number, or a tensor that broadcasts with x."""
 
-KEEPS_OUTPUT = False
+Gradients = tuple[Tensor, Tensor | None, Tensor | None]
+"""Those of x, alpha and c; None for a parameter that is a number."""
 
 _hardtanh_backward = torch.ops.aten.hardtanh_backward.default
 _leaky_relu_backward = torch.ops.aten.leaky_relu_backward.grad_input
@@ -36,7 +41,7 @@ _EDGES: dict[tuple[float, torch.dtype], _Edge] = {}
 
 
 def edge(c: float, dtype: torch.dtype) -> _Edge:
-    """Compare c with the numbers of a dtype, with NumPy: so no mode of PyTorch and no recording of a graph notices."""
+    """Compare c with the numbers of a dtype, in NumPy, so that no mode of PyTorch and no tracer sees it."""
     if (found := _EDGES.get((c, dtype))) is None:
         if len(_EDGES) >= 256:
             _EDGES.clear()
@@ -56,22 +61,22 @@ def _find_edge(c: float, dtype: torch.dtype) -> _Edge:
         return _Edge(float(near if near > value else np.nextafter(near, kind(np.inf))), bool(near == value))
 
 
-def forward(x: Tensor, alpha: Parameter, c: Parameter, *, outward: bool, inplace: bool = False) -> Tensor:
-    """Return PLU(x); see `Kernel`."""
+def forward(x: Tensor, alpha: Parameter, c: Parameter, *, outward: bool = False, inplace: bool = False) -> Tensor:
+    """Return PLU(x), rounded outward if alpha and c are numbers and `outward`, written into x if `inplace`."""
     if isinstance(alpha, Tensor) or isinstance(c, Tensor):
-        y = _tensors(widen(x), alpha, c).to(x.dtype)
+        y = _tensors(as_wide(x), alpha, c).to(x.dtype)
     elif outward:
         y = _outward(x, alpha, c)
     elif edge(c, x.dtype).exact:
         y = _from_clipped(hardtanh(x, -c, c), x, alpha)
     else:
-        wide = widen(x)
+        wide = as_wide(x)
         y = _from_clipped(hardtanh(wide, -c, c), wide, alpha).to(x.dtype)
     return x.copy_(y) if inplace else y
 
 
 def backward(grad: Tensor, kept: Tensor, alpha: float, c: float) -> Tensor:
-    """Return the gradient of x; `kept` is x, or y rounded outward."""
+    """Return the gradient of x: grad where |kept| <= c, else alpha * grad. `kept` is x, or y rounded outward."""
     rim = edge(c, kept.dtype).rim
     if alpha == 0:
         return _hardtanh_backward(grad, kept, -rim, rim)  # type: ignore[no-any-return]
@@ -82,7 +87,7 @@ def backward(grad: Tensor, kept: Tensor, alpha: float, c: float) -> Tensor:
 
 def backward_learned(grad: Tensor, x: Tensor, alpha: Parameter, c: Parameter) -> Gradients:
     """Return the gradients of x, alpha and c; comparisons and `where` are avoided, which are slow on a CPU."""
-    g, wide = widen(grad), widen(x)
+    g, wide = as_wide(grad), as_wide(x)
     excess = wide - _clipped(wide, c)
     side = excess.sign()  # -1, 0 and 1 on the three pieces
     dalpha = sum_to_shape(excess * g, alpha) if isinstance(alpha, Tensor) else None
@@ -132,8 +137,103 @@ def _clipped(x: Tensor, c: Parameter) -> Tensor:
 
 def _outward(x: Tensor, alpha: float, c: float) -> Tensor:
     """Evaluate PLU so that |y| > c wherever |x| > c: an outer value that would round to c becomes the rim."""
-    size, rim = widen(x).abs(), edge(c, x.dtype).rim
+    size, rim = as_wide(x).abs(), edge(c, x.dtype).rim
     line = (size - c).mul_(alpha).add_(c)
     low = alpha <= 1  # whether the outer line is below the identity, outside
     y = torch.minimum(size, line.clamp_(min=rim)) if low else torch.maximum(size.clamp_(max=rim), line)
-    return y.copysign_(widen(x)).to(x.dtype)
+    return y.copysign_(as_wide(x)).to(x.dtype)
+
+
+def plu(x: Tensor, alpha: Parameter, c: Parameter, inplace: bool = False) -> Tensor:
+    """Return PLU(x) with gradients to all orders."""
+    learned = isinstance(alpha, Tensor) or isinstance(c, Tensor)
+    if inplace:
+        return _overwrite(x, alpha, c, learned)
+    if learned:
+        return _Learned.apply(x, alpha, c)  # type: ignore[no-any-return, no-untyped-call]
+    if x.requires_grad and torch.is_grad_enabled():
+        return _Fixed.apply(x, alpha, c, False)  # type: ignore[no-any-return, no-untyped-call]
+    return forward(x, alpha, c)
+
+
+def _overwrite(x: Tensor, alpha: Parameter, c: Parameter, learned: bool) -> Tensor:
+    """Replace x by PLU(x); where PyTorch forbids that, raise before x is touched."""
+    if x.is_inference() and not torch.is_inference_mode_enabled():
+        raise RuntimeError("an inference tensor cannot be overwritten outside inference mode; use inplace=False")
+    is_plain = x._base is None and not (x.is_leaf and x.requires_grad and torch.is_grad_enabled())
+    if is_plain and not learned and alpha > 0:
+        return _Fixed.apply(x, alpha, c, True)  # type: ignore[no-any-return, no-untyped-call]
+    return x.copy_(plu(x.clone(), alpha, c))
+
+
+def as_wide(x: Tensor) -> Tensor:
+    """Return x with enough digits to compute in: half precision as float32."""
+    return x.float() if x.dtype in [torch.float16, torch.bfloat16] else x  # a list, which torch.jit.script compiles
+
+
+def sum_to_shape(grad: Tensor, parameter: Parameter) -> Tensor | None:
+    """Sum a gradient over the axes along which its parameter was broadcast; None for a number."""
+    if not isinstance(parameter, Tensor):
+        return None
+    return grad.sum_to_size(parameter.shape).to(parameter.dtype)
+
+
+class _Fixed(torch.autograd.Function):
+    """PLU where alpha and c are numbers. Backward keeps x, or y in place, where alpha > 0."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, alpha: float, c: float, inplace: bool) -> Tensor:
+        y = forward(x, alpha, c, outward=inplace, inplace=inplace)
+        if inplace:
+            ctx.mark_dirty(x)
+        ctx.save_for_backward(y if inplace else x)
+        ctx.numbers = alpha, c
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        (kept,) = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return differentiable(grads[0], kept, *ctx.numbers)[0], None, None, None
+        return backward(grads[0], kept, *ctx.numbers), None, None, None
+
+
+class _Learned(torch.autograd.Function):
+    """PLU where alpha or c is a tensor. Backward keeps x, because a tensor may hold alpha = 0."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
+        ctx.save_for_backward(x, *(v for v in (alpha, c) if isinstance(v, Tensor)))
+        ctx.alpha, ctx.c = (None if isinstance(v, Tensor) else v for v in (alpha, c))
+        return forward(x, alpha, c)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        x, *tensors = ctx.saved_tensors
+        alpha = tensors.pop(0) if ctx.alpha is None else ctx.alpha
+        c = tensors.pop(0) if ctx.c is None else ctx.c
+        return (differentiable if torch.is_grad_enabled() else backward_learned)(grads[0], x, alpha, c)
+
+
+def differentiable(grad: Tensor, kept: Tensor, alpha: Parameter, c: Parameter) -> Gradients:
+    """Return the gradients as expressions that can be differentiated again; `kept` is y only if alpha is a number."""
+    g, wide = as_wide(grad), as_wide(kept)
+    outside, sign = wide.abs() > c, wide.sign()
+    zero = g.new_zeros(())
+    dx = torch.where(outside, alpha * g, g).to(grad.dtype)
+    dalpha = sum_to_shape(torch.where(wide.abs() <= c, zero, (wide - c * sign) * g), alpha)  # a NaN stays one
+    dc = sum_to_shape(torch.where(outside, (1 - alpha) * sign * g, zero), c)
+    return _Connected.apply(dx, kept), dalpha, dc  # type: ignore[no-untyped-call]
+
+
+class _Connected(torch.autograd.Function):
+    """Return dx, with the derivative 0 with respect to x, as PyTorch's own activations have it."""
+
+    @staticmethod
+    def forward(ctx: Any, dx: Tensor, kept: Tensor) -> Tensor:
+        ctx.save_for_backward(kept)
+        return dx.view_as(dx)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return grads[0], torch.zeros_like(ctx.saved_tensors[0])

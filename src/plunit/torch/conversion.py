@@ -138,7 +138,7 @@ def _make_replacement(place: _Place, make: Callable[..., Any], shared: dict[Any,
         new.train(old.training)
         if getattr(old, "inplace", False) and hasattr(new, "inplace"):
             setattr(new, "inplace", True)  # noqa: B010  # a module of any type
-        for name in _HOOKS:  # the same dictionaries, so that handles still remove their hooks
+        for name in _HOOKS:  # the same dictionaries, so that handles can still remove their hooks
             setattr(new, name, getattr(old, name))
         if next(new.parameters(), None) is None:
             shared[old] = new
@@ -146,9 +146,9 @@ def _make_replacement(place: _Place, make: Callable[..., Any], shared: dict[Any,
 
 
 def _settle_transformers(model: nn.Module, changed: set[nn.Module]) -> None:
-    """Set what the constructors of nn.Transformer note of an activation that is neither ReLU nor GELU.
+    """Set the attributes that nn.Transformer's constructors derive from an activation that is neither ReLU nor GELU.
 
-    Else evaluation would run PyTorch's fused ReLU or GELU, or hand nested tensors on, for which there is no PLU.
+    Otherwise evaluation runs PyTorch's fused ReLU or GELU, or passes nested tensors, which PLU does not support.
     """
     for module in model.modules():
         if isinstance(module, nn.TransformerEncoderLayer) and module in changed:

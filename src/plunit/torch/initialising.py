@@ -23,7 +23,7 @@ def init_(
     The gain is that of the activation a layer reads from: `plunit.gain` for PLU at its present alpha and c, PyTorch's
     for ReLU, LeakyReLU, Tanh and Sigmoid, 1 for a first layer and after anything else. fan is the number of terms in a
     sum of the forward pass (mode "forward", activations keep their variance) or of the backward pass ("backward",
-    gradients keep theirs). Layers are taken in the order of registration, as nn.Sequential runs them.
+    gradients keep theirs). Layers follow each other in the order of registration, as in nn.Sequential.
     """
     if mode not in ("forward", "backward"):
         raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
@@ -65,7 +65,7 @@ def _check_weight(layer: nn.Module) -> None:
     if "weight" not in layer._parameters:
         raise ValueError(
             f"the weight of {layer} is computed from other parameters, as by weight norm or pruning; call init_ before "
-            "you add that, or initialise this layer yourself"
+            "you add that, or initialise this layer directly"
         )
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from plunit import learned
-from plunit.torch.kernel import widen
+from plunit.torch.composite import as_wide
 from plunit.torch.op import inverse, is_traced, plu
 
 _NAMESPACE = SimpleNamespace(sigmoid=torch.sigmoid, exp=torch.exp, clip=nn.functional.hardtanh)
@@ -26,7 +26,7 @@ class PLU(nn.Module):
     Args:
         alpha: outer slope, alpha >= 0; where learnable, 0 < alpha < 1 by construction, alpha = sigmoid(raw_alpha).
         c: half-width of the inner piece, c >= 0; where learnable, c > 0, c = exp(raw_c).
-        learnable: what is trained, from the given values on: False (nothing), True (both), "alpha" or "c".
+        learnable: what is trained, starting from the given values: False (nothing), True (both), "alpha" or "c".
         num_parameters: how many values of each are learned: 1, or one per channel.
         dim: the axis of the channels.
         inplace: overwrite the input.
@@ -34,7 +34,7 @@ class PLU(nn.Module):
     Shape: any; the output has the shape, dtype and memory format of the input. With num_parameters > 1,
     input.shape[dim] must be num_parameters.
 
-    The raw parameters have one axis, so the usual rule "no weight decay on ndim <= 1" leaves them alone
+    The raw parameters have one axis, so the usual rule "no weight decay on ndim <= 1" covers them
     (`plunit.torch.param_groups` applies it): decay would pull alpha to 0.5 and c to 1.
 
     >>> PLU()
@@ -66,7 +66,7 @@ class PLU(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set what is learned back to the initial alpha and c."""
+        """Reset the learned values to the initial alpha and c."""
         for name, start in learned.starts(self.initial_alpha, self.initial_c, self.learnable).items():
             raw = getattr(self, f"raw_{name}")
             if parametrize.is_parametrized(self, f"raw_{name}"):
@@ -81,7 +81,7 @@ class PLU(nn.Module):
 
     @property
     def c(self) -> float | Tensor:
-        """The half-width of the inner piece: a number, or the learned values, likewise."""
+        """The half-width of the inner piece: a number, or the learned values, as for alpha."""
         return self._value("c")
 
     def forward(self, input: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ class PLU(nn.Module):
         try:
             with torch.no_grad():
                 least, largest = torch.stack(torch.aminmax(self._value(name))).tolist()  # type: ignore[arg-type]
-        except Exception:  # of meta and fake tensors, of empty shards, within vmap; printing never fails
+        except Exception:  # meta and fake tensors, empty shards, vmap: printing never fails
             return str(getattr(self, f"initial_{name}"))
         ends = [str(float(f"{value:.4g}")) for value in (least, largest)]
         return "..".join(dict.fromkeys(ends))
@@ -124,7 +124,7 @@ class PLU(nn.Module):
             initial: float = getattr(self, f"initial_{name}")
             return initial
         # the attribute, not self._parameters: parametrisations, pruning, replicas and shards keep it elsewhere
-        raw: Tensor = widen(getattr(self, f"raw_{name}"))
+        raw: Tensor = as_wide(getattr(self, f"raw_{name}"))
         return learned.value_of(_NAMESPACE, name, raw)  # type: ignore[no-any-return]
 
     def _along_channels(self, x: Tensor) -> tuple[float | Tensor, float | Tensor]:
@@ -135,8 +135,8 @@ class PLU(nn.Module):
         return tuple(_fold(v.reshape(shape)) if isinstance(v, Tensor) else v for v in values)  # type: ignore[return-value]
 
     def _script(self, input: Tensor) -> Tensor:
-        """Return PLU(input) in the part of Python that torch.jit.script compiles; `plu` is beyond it."""
-        x = widen(input)
+        """Return PLU(input) in the subset of Python that torch.jit.script compiles."""
+        x = as_wide(input)
         alpha = torch.full([], self.initial_alpha, dtype=x.dtype, device=x.device)
         c = torch.full([], self.initial_c, dtype=x.dtype, device=x.device)
         shape = [1] * x.dim()
@@ -152,7 +152,7 @@ class PLU(nn.Module):
 
 def _limit(raw: Tensor) -> Tensor:
     """Return raw numbers within the limits of `plunit.learned`, in single precision at least."""
-    return torch.clamp(widen(raw), -learned.LIMIT, learned.LIMIT)
+    return torch.clamp(as_wide(raw), -learned.LIMIT, learned.LIMIT)
 
 
 def _script_formula(x: Tensor, alpha: Tensor, c: Tensor) -> Tensor:
@@ -179,7 +179,7 @@ def _read_sizes(x: Tensor) -> Sequence[int]:
 
 
 def _fold(value: Tensor) -> Tensor:
-    """Return a value of the module; a constant if torch.jit.trace exports to ONNX, where it would be several nodes."""
+    """Return a value of the module; as a constant if torch.jit.trace exports to ONNX, to save nodes."""
     if not (is_traced() and torch.onnx.is_in_onnx_export()):
         return value
     with _read_constants():
@@ -189,7 +189,7 @@ def _fold(value: Tensor) -> Tensor:
 class Residual(nn.Module):
     """x + body(x), for a body that keeps the shape of its input.
 
-    `to_network` takes it, unlike a sum in a forward method of one's own.
+    `to_network` accepts it, unlike a sum in your own forward method.
 
     >>> Residual(nn.Identity())(torch.ones(1, 2))
     tensor([[2., 2.]])

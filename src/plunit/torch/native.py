@@ -1,4 +1,4 @@
-"""The compiled op: what it is made from, and the binary that is loaded, from the package or else from the cache.
+"""The compiled op: its sources, and the binary that is loaded from the package or, failing that, from the cache.
 
 A binary works with one build of PyTorch and one Python. Opening it registers its ops, and a second registration ends
 the process. So its name covers all that it depends on, and a binary of another name is not opened.
@@ -47,7 +47,7 @@ def load() -> Any:
 
 @functools.cache
 def notice() -> None:
-    """Say, once in a process and unless PLUNIT_NATIVE=0, that the native op can be built, and how."""
+    """Warn, once in a process and unless PLUNIT_NATIVE=0, that the native op is not built, and say how to build it."""
     if _is_wanted():
         warnings.warn(
             f"PLU's CPU kernel is not built for torch {torch.__version__}; with it PLU is up to twice as fast. "

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from plunit.functional import check, formula, log_slope_formula, slope_formula
-from plunit.torch import composite, kernel, native
-from plunit.torch.kernel import Parameter, widen
+from plunit.torch import composite, native
+from plunit.torch.composite import Parameter, as_wide
 
 _native: Any = native.load()
 
@@ -49,10 +49,10 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
     Args:
         x: floating-point tensor of any shape; half precision is computed in float32.
         alpha: outer slope, alpha >= 0; a number or a tensor that broadcasts with x. Both parameters may need gradients.
-        c: half-width of the inner piece, c >= 0; likewise. The values of tensors are not checked.
+        c: half-width of the inner piece, c >= 0; also a number or a tensor. The values of tensors are not checked.
         inplace: overwrite x with the result.
 
-    The derivative is 1 where |x| <= c and alpha elsewhere; so it is 1 at the kinks. Backward keeps one tensor: the
+    The derivative is 1 where |x| <= c, kinks included, and alpha elsewhere. Backward keeps one tensor: the
     output on the native kernel, else the input. The native kernel also keeps the input for alpha = 0, because the
     output does not determine the piece, and where the gradient of alpha needs more digits than the output has.
 
@@ -70,7 +70,7 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
         return x.copy_(y) if inplace else y
     if _native is None and x.is_cpu:
         native.notice()
-    return kernel.apply(composite, x, alpha, c, inplace)
+    return composite.plu(x, alpha, c, inplace)
 
 
 def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
@@ -113,9 +113,9 @@ def is_traced() -> bool:
 
 
 def is_transformed(*values: Any) -> bool:
-    """Whether torch.func is at work, or forward mode on one of these values; those that are no tensors do not count.
+    """Whether torch.func is at work, or forward mode on one of these values; other values than tensors are ignored.
 
-    PyTorch has no public function that says so. Nothing else in plunit asks its private ones.
+    PyTorch has no public function for this. Only this one in plunit calls its private ones.
 
     >>> is_transformed(torch.ones(2))
     False
@@ -131,7 +131,7 @@ def is_transformed(*values: Any) -> bool:
 
 
 def _are_usual(alpha: Any, c: Any) -> bool:
-    """Whether alpha and c are floats that need no further check; a tenth of the time of a small PLU."""
+    """Whether alpha and c are floats that need no further check, which saves a tenth of the time of a small PLU."""
     return type(alpha) is type(c) is float and 1e-30 < alpha < 1e30 and 0 <= c < 1e30
 
 
@@ -167,7 +167,7 @@ def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
 
 
 def _evaluate(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    return _convert(function(torch, widen(x), alpha, c), x.dtype, x.device)
+    return _convert(function(torch, as_wide(x), alpha, c), x.dtype, x.device)
 
 
 def _clip_form(xp: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:

@@ -12,8 +12,8 @@ import torch
 def one_thread() -> Iterator[None]:
     """Run PyTorch's operations on one thread.
 
-    The tensors of small networks are too short to share. Two threads gain little on idle cores. If another process uses
-    one of the cores, each operation waits for it (measured: a hundred times slower).
+    The tensors of small networks are too small to share: two threads gain little on idle cores, and if another process
+    uses one of the cores, each operation waits for it (measured: a hundred times slower).
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

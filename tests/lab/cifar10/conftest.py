@@ -59,7 +59,7 @@ def tiny(tmp_path, monkeypatch):
         labels = rng.integers(0, 10, n)
         images = (25 * labels[:, None, None, None] + rng.integers(0, 30, (n, 3, 32, 32))).astype(np.uint8)
         content = cifar10.pack(labels, images)
-        files[name] = cifar10.described(content)
+        files[name] = cifar10.describe(content)
         path = cifar10.folder() / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -7,21 +7,21 @@ from torch import nn
 from torch.nn import functional as F
 
 from plunit.lab.read.cifar10 import EXPERIMENTS
-from plunit.lab.train.cifar10 import CHOICES, untrained
+from plunit.lab.train.cifar10 import CHOICES, make_network
 
 SPEC, MATCHED = (one.spec for one in EXPERIMENTS)
 
 
 def test_layers_are_those_of_the_paper():
-    kinds = [type(layer).__name__ for layer in untrained(SPEC, "tanh", 0)]
+    kinds = [type(layer).__name__ for layer in make_network(SPEC, "tanh", 0)]
     block = ["Conv2d", "MaxPool2d", "Tanh"]
     assert kinds == [*block * 3, "Flatten", "Linear", "Tanh", "Linear", "Tanh", "Linear"]
-    shapes = [tuple(p.shape) for p in untrained(SPEC, "tanh", 0).parameters() if p.ndim > 1]
+    shapes = [tuple(p.shape) for p in make_network(SPEC, "tanh", 0).parameters() if p.ndim > 1]
     assert shapes == [(16, 3, 3, 3), (32, 16, 3, 3), (64, 32, 3, 3), (256, 1024), (64, 256), (10, 64)]
 
 
 def test_the_output_is_that_of_the_layers_written_out():
-    model = untrained(SPEC, "plu", 3).double()
+    model = make_network(SPEC, "plu", 3).double()
     x = torch.randn(2, 3, 32, 32, dtype=torch.float64)
     plu = lambda z: torch.maximum(0.1 * (z + 1) - 1, torch.minimum(0.1 * (z - 1) + 1, z))  # noqa: E731
     parameters = list(model.parameters())
@@ -37,12 +37,12 @@ def test_the_output_is_that_of_the_layers_written_out():
 
 @pytest.mark.parametrize("activation", CHOICES)
 def test_a_seed_gives_every_activation_the_same_weights(activation):
-    tanh = untrained(SPEC, "tanh", 5).state_dict()
+    tanh = make_network(SPEC, "tanh", 5).state_dict()
     before = torch.get_rng_state()
-    ours = untrained(SPEC, activation, 5).state_dict()
+    ours = make_network(SPEC, activation, 5).state_dict()
     assert torch.equal(torch.get_rng_state(), before)  # the seed of the caller is left alone
     assert all(torch.equal(ours[name], value) for name, value in tanh.items())
-    other = untrained(SPEC, activation, 6).state_dict()
+    other = make_network(SPEC, activation, 6).state_dict()
     assert not torch.equal(other["0.weight"], ours["0.weight"])
 
 
@@ -58,7 +58,7 @@ def plu_gain():
     ("activation", "gain"), [("tanh", 5 / 3), ("relu", 2**0.5), ("plu", plu_gain()), ("identity", 1.0)]
 )
 def test_gain_matched_weights_have_the_spread_of_their_activation(activation, gain):
-    model = untrained(MATCHED, activation, 0)
+    model = make_network(MATCHED, activation, 0)
     weighted = [layer for layer in model if isinstance(layer, nn.Conv2d | nn.Linear)]
     terms = [27, 144, 288, 1024, 256, 64]  # in a sum; the first layer reads from the image
     expected = [factor / n**0.5 for factor, n in zip([1, *[gain] * 5], terms, strict=True)]
@@ -71,7 +71,7 @@ def test_gain_matched_weights_have_the_spread_of_their_activation(activation, ga
 
 def test_erratum_the_network_with_the_identity_is_not_linear():
     """Without bias a linear map is odd; max-pooling makes it not so."""
-    model = untrained(SPEC, "identity", 0).double()
+    model = make_network(SPEC, "identity", 0).double()
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             nn.init.zeros_(parameter)

@@ -1,6 +1,5 @@
-"""Statistics, finding, rows and figure: each from this run or from the stored record that says more."""
+"""Statistics, finding, rows and figure: each from this run or from the stored records, whichever has more seeds."""
 
-import csv
 import dataclasses
 
 import numpy as np
@@ -9,9 +8,7 @@ import pytest
 from plunit.base.errors import UserError
 from plunit.lab.claims import answers, judge
 from plunit.lab.intervals import Estimate
-from plunit.lab.publishing import write_tables
-from plunit.lab.read.cifar10 import EXPERIMENTS, Evidence, _best
-from plunit.lab.read.cifar10_curves import LossCurves, crossing
+from plunit.lab.read.cifar10 import EXPERIMENTS, crossing
 
 USUAL, MATCHED = EXPERIMENTS
 ACTIVATIONS = USUAL.activations
@@ -60,7 +57,7 @@ def test_statistics_are_ratios_of_losses(cifar10, runs):
     }
     found = statistics(cifar10, runs)
     assert {name: one.estimate.value for name, one in found.items()} == pytest.approx(expected)
-    assert all(one.words.endswith(", this run of 1,000 steps, 2 seeds") for one in found.values())
+    assert all(one.words.endswith(", this run, 2 seeds") for one in found.values())
     assert {(one.estimate.n, np.isnan(one.estimate.low)) for one in found.values()} == {(2, True)}
 
 
@@ -83,18 +80,69 @@ def test_a_long_run_has_areas_accuracies_and_the_step_at_which_relu_overtakes(ci
     assert overtakes == Estimate(9, 7, np.inf, 6)
 
 
-def test_statistics_come_from_the_record_of_most_seeds_that_is_long_enough(runs, longer, longest, put):
+def test_statistics_come_from_the_records_once_they_have_more_seeds(runs, longer, put):
     put("seeds", longer)
     found = statistics(dataclasses.replace(USUAL), runs)
     assert {one.estimate.n for one in found.values()} == {5}
-    assert all(one.words.endswith(", the stored run of 2,000 steps, 5 seeds") for one in found.values())
+    assert all(one.words.endswith(", the stored runs, 5 seeds") for one in found.values())
     expected = ratio(longer, "relu", "plu", slice(450, 500))
     assert found["loss relu/plu 500"].estimate.value == pytest.approx(expected, rel=1e-4)
-    put("full", longest)
-    found = statistics(dataclasses.replace(USUAL), runs)
-    assert {name.rpartition(" ")[2] for name, one in found.items() if one.estimate.n == 1} == {"5000"}
-    expected = ratio(longest, "relu", "plu", slice(0, 5000))
-    assert found["area relu/plu 5000"].estimate.value == pytest.approx(expected, rel=1e-4)
+
+
+def some(runs, seeds):
+    return {name: {key: array[..., seeds] for key, array in arrays.items()} for name, arrays in runs.items()}
+
+
+def test_records_are_joined_at_every_step_that_they_have_and_a_seed_counts_once_from_the_longest(made, put):
+    lengths = {"first": (1000, [3, 4, 5]), "seeds": (5000, [0, 1, 3]), "full": (20_000, [0, 2])}
+    whole = {name: {one: made(one, steps, 6) for one in ACTIVATIONS} for name, (steps, _) in lengths.items()}
+    for arrays in (arrays for runs in whole.values() for arrays in runs.values()):  # all are tested at the same steps
+        arrays |= {key: arrays[key][:1] for key in ("test_step", "test_loss", "test_accuracy")}
+    for name, (steps, seeds) in lengths.items():
+        put(name, some(whole[name], seeds), steps=steps)
+    sources = {100: ["full", "seeds", "full", "seeds", "first", "first"], 5000: ["full", "seeds", "full", "seeds"]}
+    found = statistics(dataclasses.replace(USUAL), {})
+    for step, names in sources.items():
+        window = slice(step - 50, step)
+        for above, below in (("relu", "plu"), ("identity", "relu")):
+            means = (
+                [whole[name][one]["loss"][window, seed].mean() for seed, name in enumerate(names)]
+                for one in (above, below)
+            )
+            expected = np.median(np.divide(*means))
+            estimate = found[f"loss {above}/{below} {step}"].estimate
+            assert (estimate.value, estimate.n) == (pytest.approx(expected, rel=1e-4), len(names))
+    assert found["area relu/plu 20000"].estimate.n == 2
+
+
+def test_a_record_gives_the_seeds_that_both_activations_of_a_claim_have(longer, put):
+    fewer = {**longer, **some({"tanh": longer["tanh"]}, [0, 3])}
+    del fewer["identity"]
+    put("seeds", fewer, steps=2000)
+    one = dataclasses.replace(USUAL)
+    found = {name: measured.estimate.n for name, measured in statistics(one, {}).items()}
+    assert found == {
+        f"loss relu/{name} {step}": n for name, n in (("plu", 5), ("tanh", 2)) for step in (100, 500, 1000)
+    }
+    assert one.finding({}) == ""
+
+
+def test_six_long_seeds_decide_every_statement_on_cifar10(made, put):
+    """With the paper's number of steps: as the records grow, verdicts follow by themselves."""
+    tests = {"test_step": np.full((1, 6), 100_000), "test_loss": np.ones((1, 6)), "test_accuracy": np.ones((1, 6))}
+    scales = {"tanh": 1.0, "relu": 1.2, "plu": 0.9, "identity": 1.1}
+    seeds = np.linspace(1, 1.1, 6)
+    long = {
+        name: {"seed": np.arange(6), "loss": np.full((100_000, 1), scale) * seeds, **tests}
+        for name, scale in scales.items()
+    }
+    for count, verdicts in ((5, {"undecided"}), (6, {"holds"})):
+        put("full", some(long, slice(count)), steps=100_000)
+        one = dataclasses.replace(USUAL)
+        found = answers(judge({"cifar10": one}, {"cifar10": {}}))
+        assert {answer.verdict for answer in found if not answer.theorem} == verdicts
+        needed = {claim.needed for answer in found for claim in answer.primary}
+        assert needed == ({6} if count == 5 else {0})
 
 
 def test_only_seeds_that_both_activations_have_are_paired(cifar10, made):
@@ -105,9 +153,11 @@ def test_only_seeds_that_both_activations_have_are_paired(cifar10, made):
     assert (found.value, found.n) == (ratio(both, "relu", "plu", slice(50, 100)), 6)
 
 
-def test_only_runs_with_all_activations_of_the_paper_are_compared(cifar10, runs):
+def test_a_claim_needs_both_of_its_activations_and_the_finding_all(cifar10, runs):
     assert statistics(cifar10, {}) == {}
-    assert statistics(cifar10, {"plu": runs["plu"], "relu": runs["relu"]}) == {}
+    assert {*statistics(cifar10, {name: runs[name] for name in ("plu", "relu")})} == {
+        f"loss relu/plu {step}" for step in (100, 500, 1000)
+    }
     assert cifar10.finding({"plu": runs["plu"]}) == ""
     assert statistics(cifar10, {**runs, "gelu": runs["tanh"]}) == statistics(cifar10, runs)
 
@@ -120,28 +170,9 @@ def test_a_record_with_another_spec_is_refused(cifar10, runs, longer, put, chang
         cifar10.finding(runs)
 
 
-def test_a_record_may_have_other_steps_and_counts_once_it_has_all_activations(runs, longer, put):
-    unfinished = {name: arrays for name, arrays in longer.items() if name != "identity"}
-    put("seeds", unfinished, steps=2000)
-    assert {one.estimate.n for one in statistics(dataclasses.replace(USUAL), runs).values()} == {2}
-    put("seeds", longer, steps=2000)
-    assert {one.estimate.n for one in statistics(dataclasses.replace(USUAL), runs).values()} == {5}
-
-
-def test_only_seeds_that_all_activations_of_a_record_have_are_compared(runs, longer, put):
-    fewer = {key: array[..., [0, 3, 4]] for key, array in longer["tanh"].items()}
-    put("seeds", {**longer, "tanh": fewer})
-    found = statistics(dataclasses.replace(USUAL), runs)
-    assert {one.estimate.n for one in found.values()} == {3}
-    assert all(one.words.endswith(", the stored run of 2,000 steps, 3 seeds") for one in found.values())
-    both = {name: {key: array[..., [0, 3, 4]] for key, array in arrays.items()} for name, arrays in longer.items()}
-    expected = ratio(both, "relu", "plu", slice(450, 500))
-    assert found["loss relu/plu 500"].estimate.value == pytest.approx(expected, rel=1e-4)
-
-
 def test_records_are_those_of_the_usual_spec(runs, longer, put):
     put("seeds", longer)
-    for other in (USUAL.varied({"lr": 0.01}), dataclasses.replace(MATCHED)):
+    for other in (USUAL.vary({"lr": 0.01}), dataclasses.replace(MATCHED)):
         assert {one.estimate.n for one in statistics(other, runs).values()} == {2}
 
 
@@ -169,15 +200,6 @@ def test_section_5_is_decided_by_both_activations_at_the_paper_s_number_of_steps
     assert found["cifar-faster"] == "refuted"
 
 
-def test_the_longest_of_the_runs_with_most_seeds_is_the_best():
-    sizes = (50, 1), (10, 5), (30, 2), (60, 1), (20, 5), (40, 2), (19, 4)
-    curves = [LossCurves(np.arange(size[1]), 1, np.ones(size), *[np.ones((1, size[1]))] * 3) for size in sizes]
-    found = _best([Evidence("", {"relu": one, "plu": one}) for one in curves])
-    assert (found.steps, found.seeds) == (20, 5)
-    both = Evidence("", {"relu": curves[1], "plu": curves[2]})  # as long and wide as its least activation
-    assert (both.steps, both.seeds) == (10, 2)
-
-
 def first_that_lasts(ours, theirs):
     """Try every group in turn."""
     ahead = [k for k in range(len(ours)) if all(a < b for a, b in zip(ours[k:], theirs[k:], strict=True))]
@@ -201,41 +223,39 @@ def listed(runs, window):
     return losses, ", ".join(f"{labels[name]} {value:.1f} %" for name, value in accuracy.items())
 
 
-def test_the_finding_gives_losses_and_accuracies_of_the_run_of_most_seeds(runs, longer, longest, put):
-    def said(what, runs):
-        losses, accuracies = listed(runs, slice(950, 1000))
-        return f"{what}: training loss after 1,000 steps {losses}; test accuracy at the end {accuracies}."
+def test_the_finding_gives_early_losses_and_the_accuracies_of_the_longest_run(runs, longer, longest, put):
+    short = USUAL.vary({"steps": 1000})
 
-    assert dataclasses.replace(USUAL).finding(runs) == said("This run of 1,000 steps, 2 seeds", runs)
-    put("full", longest)
-    put("seeds", longer)
-    assert dataclasses.replace(USUAL).finding(runs) == said("The stored run of 2,000 steps, 5 seeds", longer)
+    def text(ours, early, theirs, late):
+        losses, accuracies = listed(ours, slice(950, 1000))[0], listed(theirs, slice(0, 1000))[1]
+        return f"Training loss after 1,000 steps ({early}): {losses}; test accuracy after {late}: {accuracies}."
+
+    assert short.finding(runs) == text(runs, "this run, 2 seeds", runs, "1,000 steps (this run, 2 seeds)")
+    put("seeds", longer, steps=2000)
+    expected = text(longer, "the stored runs, 5 seeds", longer, "2,000 steps (the stored runs, 5 seeds)")
+    assert dataclasses.replace(short).finding(runs) == expected
+    put("full", longest, steps=12_000)
+    assert "after 12,000 steps (the stored runs, 1 seed): " in dataclasses.replace(short).finding(runs)
 
 
-def test_the_figure_shows_run_and_records(runs, longer, longest, put, tmp_path):
-    (alone,) = dataclasses.replace(USUAL).figures(runs)
-    assert len(alone.figure.axes) == 2
+def test_the_figure_shows_the_run_and_the_longest_record(runs, longer, longest, put):
+    (picture,) = dataclasses.replace(USUAL).figures(runs)
+    assert len(picture.figure.axes) == 2
     put("seeds", longer)
     put("full", longest)
     (picture,) = dataclasses.replace(USUAL).figures(runs)
-    titles = [axes.get_title() for axes in picture.figure.axes[:3]]
-    assert titles == [
-        "this run of 1,000 steps, 2 seeds",
-        "the stored run of 2,000 steps, 5 seeds",
-        "the stored run of 12,000 steps, 1 seed",
-    ]
-    (_, ours), (_, theirs) = listed(runs, slice(0, 50)), listed(longer, slice(0, 50))
-    assert f"{titles[0]}: {ours}; {titles[1]}: {theirs}; " in picture.caption
-    line = picture.figure.axes[4].lines[2]  # PLU's accuracy in the record of five seeds
-    np.testing.assert_allclose(line.get_xdata(), [100, 2000])
-    np.testing.assert_allclose(line.get_ydata(), 100 * np.median(longer["plu"]["test_accuracy"], axis=1), atol=0.01)
-    assert [axes.lines[0].get_xdata()[-1] for axes in picture.figure.axes[:3]] == [1000, 2000, 12_000]
-    picture.figure.savefig(tmp_path / "figure.png")
+    titles = [axes.get_title() for axes in picture.figure.axes[::2]]
+    assert titles == ["this run, 2 seeds", "the longest record, 1 seed"]
+    assert f"{titles[0]}: {listed(runs, slice(0, 50))[1]}; {titles[1]}: tanh 4" in picture.caption
+    line = picture.figure.axes[3].lines[2]  # PLU's accuracy in the record
+    np.testing.assert_allclose(line.get_xdata(), [100, 12_000])
+    np.testing.assert_allclose(line.get_ydata(), 100 * np.median(longest["plu"]["test_accuracy"], axis=1), atol=0.01)
+    assert [axes.lines[0].get_xdata()[-1] for axes in picture.figure.axes[::2]] == [1000, 12_000]
     (other,) = dataclasses.replace(USUAL).figures({"gelu": runs["tanh"]})
     assert other.alt.endswith("for GELU.")
 
 
-def test_rows_state_losses_and_accuracy_and_a_table_the_time(cifar10, runs, tmp_path):
+def test_rows_state_losses_and_accuracy(cifar10, runs):
     assert list(cifar10.rows(runs))[5] == {
         "experiment": "cifar10",
         "activation": "plu",
@@ -245,8 +265,3 @@ def test_rows_state_losses_and_accuracy_and_a_table_the_time(cifar10, runs, tmp_
         "test_loss": runs["plu"]["test_loss"][-1, 1],
         "test_accuracy": runs["plu"]["test_accuracy"][-1, 1],
     }
-    write_tables(tmp_path, {"cifar10": cifar10}, {"cifar10": runs}, [], {})
-    with (tmp_path / "timings.csv").open() as file:
-        times = list(csv.DictReader(file))
-    assert times[5] == {"experiment": "cifar10", "activation": "plu", "seed": "1", "seconds": "2.0"}
-    assert len(times) == 8

@@ -1,5 +1,6 @@
 """Curves of a run, and records of them."""
 
+import csv
 import dataclasses
 import json
 import runpy
@@ -13,8 +14,7 @@ import pytest
 from plunit.base.errors import UserError
 from plunit.lab import store
 from plunit.lab.cell import Cell, program_of
-from plunit.lab.read.cifar10 import EXPERIMENTS
-from plunit.lab.read.cifar10_curves import curve, join, keep_common_seeds, read
+from plunit.lab.read.cifar10 import EXPERIMENTS, curve, join, keep_seeds, read
 from plunit.lab.train import cifar10
 from plunit.lab.train.cifar10 import Cifar10Spec
 
@@ -159,14 +159,31 @@ def test_curves_are_joined_and_paired_by_their_seeds(made):
     joined = join(whole["plu"].of([1, 5, 6]), whole["plu"].of([0, 5]))
     np.testing.assert_array_equal(joined.loss, whole["plu"].of([0, 1, 5, 6]).loss)
     assert joined.seed.tolist() == [0, 1, 5, 6]
-    common = keep_common_seeds({"relu": whole["relu"].of([6, 2, 0]), "plu": joined})
+    common = keep_seeds({"relu": whole["relu"].of([6, 2, 0]), "plu": joined}, ("relu", "plu"), 100)
     assert seeds_of(common) == {"relu": [0, 6], "plu": [0, 6]}
-    np.testing.assert_array_equal(common["relu"].test_loss, whole["relu"].of([0, 6]).test_loss)
-    assert keep_common_seeds({"relu": whole["relu"].of([2]), "plu": joined}) == {}
-    assert keep_common_seeds({}) == {}
+    np.testing.assert_array_equal(common["relu"].loss, whole["relu"].of([0, 6]).loss[:2])
+    assert common["relu"].test_step.tolist() == [100]
+    assert keep_seeds({"relu": whole["relu"].of([2]), "plu": joined}, ("relu", "plu"), 100) == {}
+    assert keep_seeds(common, ("relu", "plu"), 150) == keep_seeds({}, ("relu",), 1) == {}
 
 
-@pytest.mark.parametrize(("name", "steps", "seeds"), [("full", 100_000, 1), ("seeds", 20_000, 5)])
+def test_claims_on_cifar10_are_judged_again_and_the_other_rows_stay(made, put_record, tmp_path):
+    path = tmp_path / "claims.csv"
+    before = (ROOT / "results" / "fit" / "claims.csv").read_bytes()
+    path.write_bytes(before)
+    put_record("full", {name: made(name, 1000, 7) for name in ACTIVATIONS}, steps=1000)
+    RECORD["judge_again"](path)
+    old, new = (list(csv.DictReader(text.decode().splitlines())) for text in (before, path.read_bytes()))
+    ours = [row for row in new if row["experiment"] == "cifar10"]
+    assert {(row["n"], row["statistic"].split()[-1]) for row in ours} == {
+        ("7", step) for step in ("100", "500", "1000")
+    }
+    others = [row for row in old if row["experiment"] != "cifar10"]
+    assert [row for row in new if row["experiment"] != "cifar10"] == others
+    assert new.index(ours[0]) == [row["experiment"] for row in old].index("cifar10")
+
+
+@pytest.mark.parametrize(("name", "steps", "seeds"), [("full", 100_000, 1), ("seeds", 20_000, 5), ("first", 1000, 1)])
 def test_the_records_of_the_package_are_whole(name, steps, seeds):
     about, found = read(name)
     assert set(found) == set(ACTIVATIONS)

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from plunit.lab import scratch
 from plunit.lab.cell import Cell
 from plunit.lab.train import cifar10
-from plunit.lab.train.cifar10 import CHOICES, Cifar10Spec, Training, batch, compute, untrained
+from plunit.lab.train.cifar10 import CHOICES, Cifar10Spec, Training, batch, compute, make_network
 
 SPEC = Cifar10Spec(steps=24, batch=10, early=(1, 5), stride=10)
 
@@ -23,7 +23,7 @@ def test_a_step_is_adam_on_the_mean_cross_entropy_of_the_drawn_images(tiny):
     training = Training(SPEC, "tanh", 7, tiny)
     training.advance()
     training.advance()
-    model = untrained(SPEC, "tanh", 7)
+    model = make_network(SPEC, "tanh", 7)
     adam = torch.optim.Adam(model.parameters(), lr=0.001)
     images = torch.from_numpy(tiny.train_images).float() / 127.5 - 1
     losses = []
@@ -57,7 +57,7 @@ def test_tests_are_recorded_at_their_steps_and_are_right(tiny, tmp_path):
     labels = torch.from_numpy(tiny.test_labels)
     assert arrays["test_loss"][-1, 0] == pytest.approx(F.cross_entropy(scores, labels).item(), rel=1e-5)
     assert arrays["test_accuracy"][-1, 0] == (scores.argmax(1) == labels).double().mean().item()
-    assert scratch.done(tmp_path / "cell") > 0
+    assert scratch.read_progress(tmp_path / "cell") > 0
 
 
 def test_activations_see_the_same_batches_and_seeds_others(tiny, monkeypatch):

@@ -37,7 +37,7 @@ class Tiny:
 
     @property
     def files(self):
-        return {name: cifar10.described(content) for name, content in self.contents.items()}
+        return {name: cifar10.describe(content) for name, content in self.contents.items()}
 
     def archive(self, **changed):
         """Return the official archive, with members put in the place of those of the same name."""

@@ -56,7 +56,7 @@ def test_loading_names_what_is_missing_and_fetches_nothing(tiny, complete, put_o
     damage(complete / name)
     with pytest.raises(UserError, match=f"^{name} of CIFAR-10 is missing or damaged in {complete}; run `plunit data"):
         cifar10.load(complete, tiny.files)
-    assert sorted(cifar10.verified(complete, tiny.files)) == sorted({*tiny.files} - {name})
+    assert sorted(cifar10.read_verified(complete, tiny.files)) == sorted({*tiny.files} - {name})
 
 
 def test_the_folder_is_the_environment_s_or_the_cache_s(monkeypatch):
@@ -73,7 +73,7 @@ def test_a_process_compares_checksums_once_unless_a_file_changes(tiny, complete,
     compared, matches = [], cifar10.File.matches
     monkeypatch.setattr(cifar10.File, "matches", lambda file, content: compared.append(file) or matches(file, content))
     for _ in range(3):
-        assert cifar10.verified(complete, tiny.files) == tiny.contents
+        assert cifar10.read_verified(complete, tiny.files) == tiny.contents
         tiny.check(cifar10.load(complete, tiny.files))
     assert len(compared) == len(tiny.files)
     name, content = next(iter(tiny.contents.items()))

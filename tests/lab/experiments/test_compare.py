@@ -191,7 +191,7 @@ def test_both_charts_of_losses_have_an_axis_of_their_own():
 
 def test_the_name_of_a_comparison_is_a_file_name_and_its_title_counts_the_inputs():
     def varied(**changes):
-        return catalogue()["compare"].varied({"path": "x.csv", "target": "y", **changes})
+        return catalogue()["compare"].vary({"path": "x.csv", "target": "y", **changes})
 
     odd = varied(path="/a/b c/../x:*?.csv", target="a/b", sha256="0123456789", widths=(3, 4), test=0.2)
     assert re.fullmatch(r"compare\+x___\+a_b\+widths=3x4\+[0-9a-f]{6}", odd.name)

@@ -7,11 +7,10 @@ import pytest
 
 from plunit.lab.cell import Cell
 from plunit.lab.claims import judge
-from plunit.lab.read.reach import EXPERIMENTS, GROUP
-from plunit.lab.read.sine import SINE as SINES
+from plunit.lab.read.fit import GROUP, REACH
+from plunit.lab.read.fit import SINE as SINES
 from plunit.lab.train.fit import ReachSpec, compute, compute_reach
 
-(REACH,) = EXPERIMENTS
 SINE = SINES.spec
 
 

@@ -7,14 +7,12 @@ import pytest
 
 from plunit.ensemble import engine
 from plunit.lab.cell import Cell
-from plunit.lab.read.capacity import EXPERIMENTS as CAPACITIES
-from plunit.lab.read.fit import with_tensorflow
-from plunit.lab.read.frequency import EXPERIMENTS as FREQUENCIES
-from plunit.lab.read.sine import SINE
+from plunit.lab.read.fit import SINE, with_tensorflow
+from plunit.lab.read.series import EXPERIMENTS
 from plunit.lab.train import fit, series
 from plunit.lab.train.series import CapacitySpec, FrequencySpec
 
-CAPACITY, FREQUENCY = CAPACITIES[0], FREQUENCIES[0]
+CAPACITY, CURVE, FREQUENCY = EXPERIMENTS
 SEEDS = 8
 
 
@@ -38,7 +36,7 @@ def short(spec, **changes):
                 "3x3x3x3": {"widths": (1, 3, 3, 3, 3, 1)},
             },
         ),
-        (short(CAPACITIES[1].spec, units=(3,), layers=(2,)), {"3x3": {"widths": (1, 3, 3, 2)}}),
+        (short(CURVE.spec, units=(3,), layers=(2,)), {"3x3": {"widths": (1, 3, 3, 2)}}),
         (short(FREQUENCY.spec, frequencies=(0.25, 4.0)), {"1/4": {"frequency": 0.25}, "4": {"frequency": 4.0}}),
         (short(FREQUENCY.spec, frequencies=(1.0,), batch=10, adam="tensorflow"), {"1": {}}),
     ],

@@ -9,9 +9,8 @@ import pytest
 from plunit.lab.cell import Cell
 from plunit.lab.claims import judge
 from plunit.lab.intervals import Estimate
-from plunit.lab.read.shape_map import EXPERIMENTS as MAPS
-from plunit.lab.read.shape_map import table
-from plunit.lab.read.sine import SINE as SINES
+from plunit.lab.read.fit import MAPS, table
+from plunit.lab.read.fit import SINE as SINES
 from plunit.lab.train.fit import ShapeSpec, compute, compute_map
 
 MAP, SINE = MAPS[0], SINES.spec

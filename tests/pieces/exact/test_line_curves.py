@@ -5,7 +5,7 @@ import pytest
 from random_networks import dense_network
 
 from plunit.pieces import Curve, activation, along, counts, curve, curves, ensemble, network, solve
-from plunit.pieces.exact.line_curves import distance
+from plunit.pieces.exact.line_curves import curve_distance
 
 NET = dense_network(5, 1, 5, 5, 2, fan=False)
 
@@ -203,5 +203,5 @@ def test_distance_is_that_of_values(seed):
     f, g = random_curve(seed), random_curve(seed + 50)
     x = np.linspace(-2, 2, 20_001)
     sampled = np.abs(f(x) - g(x)).max()
-    assert sampled <= distance(f, g) <= sampled + 1e-2
-    assert distance(f, f) == 0
+    assert sampled <= curve_distance(f, g) <= sampled + 1e-2
+    assert curve_distance(f, f) == 0

@@ -118,7 +118,7 @@ def test_ensemble_counts_are_those_of_its_members(f):
 def test_polygons_that_become_many_are_divided(monkeypatch):
     net = dense_network(4, 2, 40, 10, 1)
     whole = polygons(net, BOX)
-    monkeypatch.setattr("plunit.pieces.exact.partitioning._corners", lambda part: 30)
+    monkeypatch.setattr("plunit.pieces.exact.mesh._corners", lambda part: 30)
     found = polygons(net, BOX)
     assert (len(found), found.pieces) == (len(whole), whole.pieces)
     check_partition(net, found)
@@ -193,7 +193,7 @@ TRIANGLES = faces_of(np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]]), np.arra
 def test_each_half_edge_has_one_owner():
     assert TRIANGLES.tails.tolist() == [0, 1, 2, 2, 3, 0]
     assert TRIANGLES.owner.tolist() == [0, 0, 0, 1, 1, 1]
-    assert TRIANGLES.beside.tolist() == [[0, -1], [0, -1], [1, -1], [1, -1], [1, 0]]
+    assert TRIANGLES.neighbours.tolist() == [[0, -1], [0, -1], [1, -1], [1, -1], [1, 0]]
 
 
 def test_a_point_is_looked_for_where_a_blurred_line_is_drawn():

@@ -16,9 +16,9 @@ def test_curve_is_the_rational_one(seed):
     exact = rational_networks.intervals(net, -3, 3)
     found = curve(net, -3.0, 3.0)
     merged = rational_networks.merged(exact)
-    assert (found.patterns, found.pieces, len(found.merged().slopes)) == (len(exact), merged, merged)
+    assert (found.patterns, found.pieces, len(found.merge().slopes)) == (len(exact), merged, merged)
     assert np.transpose(counts(net, -3.0, 3.0)).tolist() == [[len(exact), merged]]
-    np.testing.assert_allclose(found.merged()(found.knots), found.values, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.merge()(found.knots), found.values, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.knots, [float(low) for low, _, _ in exact] + [3.0], rtol=0, atol=1e-9)
     lines = np.array([[[float(number) for number in line] for line in maps] for _, _, maps in exact])
     np.testing.assert_allclose(found.slopes, lines[..., 0], rtol=1e-9, atol=1e-9)

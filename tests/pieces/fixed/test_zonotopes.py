@@ -14,7 +14,7 @@ def test_a_chord_is_as_far_from_the_function_as_it_says(seed):
     """With knots and intercepts that are large compared with the range, where products cancel."""
     rng = np.random.default_rng(seed)
     knots = 10.0 ** rng.integers(0, 9) + np.sort(rng.uniform(-1, 1, 2))
-    f = activation.piecewise(knots, rng.normal(size=3)).spread(1)
+    f = activation.piecewise(knots, rng.normal(size=3)).broadcast(1)
     middle, reach = np.array([[knots.mean()]]), np.array([[10.0 ** rng.integers(-9, 1)]])
     form = BoxForm(middle, reach[..., None], np.zeros((1, 1)), np.abs(middle) + reach)
     slope, shift, radius = (Fraction(float(part[0, 0])) for part in _chord([(1.0, f.functions)], form))

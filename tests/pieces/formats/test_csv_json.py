@@ -39,7 +39,7 @@ CURVES = {
 
 @pytest.mark.parametrize("kind", CURVES)
 def test_every_bit_of_a_curve_comes_back(kind, tmp_path):
-    for found in (each for one in CURVES[kind]() for each in (one, one.merged())):
+    for found in (each for one in CURVES[kind]() for each in (one, one.merge())):
         save_json(found, tmp_path / "curve")
         assert bits(load_json(tmp_path / "curve")) == bits(found)
         (tmp_path / "curve").write_text((tmp_path / "curve").read_text(), encoding="utf-8-sig")

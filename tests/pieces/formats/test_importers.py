@@ -107,7 +107,7 @@ def test_a_broken_package_is_not_taken_for_a_missing_one(error, written, monkeyp
 def test_a_file_that_is_too_large_is_not_read(name, written, monkeypatch):
     path = written(name).path
     monkeypatch.setattr(graphs, "LIMIT", path.stat().st_size - 1)
-    assert f"is {name}: it has {path.stat().st_size:,} bytes, and at most" in one_line(path)
+    assert f"is {name}: it has {path.stat().st_size:,} bytes; the limit is" in one_line(path)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -126,7 +126,7 @@ def test_no_more_parts_are_bounded_when_the_sign_is_decided(added, answer):
     first, second, last = (rng.standard_normal(shape) for shape in ((12, 3), (12, 12), (1, 12)))
     first, second = (np.pad(weight, [(0, 1), (0, i)]) for i, weight in enumerate((first, second)))
     first[-1, 0] = second[-1, -1] = 1.0
-    f = activation.beside([activation.plu().spread(12), activation.identity().spread(1)])
+    f = activation.stack([activation.plu().broadcast(12), activation.identity().broadcast(1)])
     net = network(
         [(first, np.zeros(13)), f, (second / 4, np.zeros(13)), f, (np.append(last / 4, 4 * added)[None], [0.0])]
     )

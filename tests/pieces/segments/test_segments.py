@@ -156,16 +156,6 @@ def test_more_segments_than_close_points_allow_are_not_worse_than_a_line(seed, n
     np.testing.assert_allclose(np.sum((y - found.curve(x)[:, 0]) ** 2), found.squared_error, rtol=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_cluster_of_points_does_no_harm(seed):
-    rng = np.random.default_rng(seed)
-    x = np.concatenate([rng.uniform(0, 1e-6, 30), rng.uniform(1, 2, 30)])
-    y = rng.normal(size=60)
-    found = fit_segments(x, y, 8)
-    assert found.squared_error == pytest.approx(float(((y - found.curve(x)[:, 0]) ** 2).sum()), rel=1e-6)
-    assert found.squared_error < fit_segments(x, y, 1).squared_error
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

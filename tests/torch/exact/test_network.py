@@ -10,9 +10,9 @@ from rational_networks import forward, rational
 from torch import nn
 
 from plunit.pieces import Layer, Network, polygons
-from plunit.pieces.graphs import Room
+from plunit.pieces.graphs import Budget
 from plunit.torch import PLU, Residual, to_network
-from plunit.torch.exact.network import convert
+from plunit.torch.exact.network import convert_module
 
 ACTIVATIONS = {
     "PLU": lambda: PLU(),
@@ -82,7 +82,7 @@ def test_layers_in_a_row_are_the_exact_function_of_their_weights():
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else str(value),
 )
 def test_rounded_factors_are_said(layer, rounded):
-    assert convert(nn.Sequential(layer.eval()), (3, 3), Room()).rounded == rounded
+    assert convert_module(nn.Sequential(layer.eval()), (3, 3), Budget()).rounded == rounded
 
 
 def test_a_module_may_stand_in_several_places():
@@ -193,7 +193,7 @@ REFUSED = [
     (lambda: nn.ModuleList([nn.ReLU()]), TypeError, "layer '1' is ModuleList"),
     (lambda: None, TypeError, "layer '1' is None"),
     (itself, ValueError, r"layer '1.again' contains itself"),
-    (lambda: nn.Linear(4, 1), ValueError, r"layer '1', Linear.*takes 4 features, but its input has shape \(3,\)"),
+    (lambda: nn.Linear(4, 1), ValueError, r"layer '1', Linear.*expects 4 features, but its input has shape \(3,\)"),
     (lambda: without_weight(nn.Linear(3, 1)), ValueError, r"layer '1', Linear.*it has no weight"),
     (lambda: without_weight(nn.Linear(3, 1), weight=None), ValueError, r"layer '1', Linear.*it has no weight"),
     (lambda: of_nan(nn.Linear(3, 1)), ValueError, "finite"),

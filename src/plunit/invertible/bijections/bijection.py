@@ -1,6 +1,6 @@
 """The contract of a bijection: `Bijection`, and `Leaf` and `Elementwise` for layers of one's own.
 
-`walk` takes samples, as columns, through a sequence of leaves; the values of all leaves of a kind are computed at once.
+`walk` maps samples, as columns, through a sequence of leaves; the values of all leaves of a kind are computed together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 Values = tuple[Tensor, ...]
 LeafSteps = Sequence[tuple["Leaf", bool]]
-"""Leaves, first applied first, and whether it is their inverse that is applied."""
+"""Leaves in the order of application, each with whether its inverse is applied."""
 
 Rule = tuple[Callable[[Tensor], bool], str]
 """Whether a tensor can be loaded, and what it must be."""
@@ -24,7 +24,7 @@ _OWN = frozenset(vars(nn.Module())) - {"training"}  # attributes of modules as s
 
 
 def walk(user: Bijection, x: Tensor, steps: LeafSteps, values: Sequence[Values] | None = None) -> tuple[Tensor, Tensor]:
-    """Return where the leaves take the samples x (..., n), and the log-determinant of each; `values` are columns."""
+    """Return the images of the samples x (..., n), and the log-determinant of each; `values` are columns."""
     values = imply_all(steps) if values is None else values
     user._check(x, (value for each in values for value in each))
     y = x.reshape(-1, x.shape[-1]).mT
@@ -65,9 +65,9 @@ def imply_all(steps: LeafSteps) -> list[Values]:
 
 
 def _kind(leaf: Leaf) -> Iterator[object]:
-    """Yield what leaves must share to differ in their numbers only: all that they hold and that `raw` does not return.
+    """Yield what leaves of one kind have in common: the class, and all attributes that `raw` does not return.
 
-    An attribute without a hash, such as a list, belongs to one leaf.
+    An attribute without a hash, such as a list, makes a leaf the only one of its kind.
     """
     yield type(leaf)
     yield from leaf._parameters
@@ -82,7 +82,7 @@ def _kind(leaf: Leaf) -> Iterator[object]:
 
 
 def stack_raw(steps: LeafSteps) -> list[Tensor]:
-    """Return what leaves of a kind hold, stacked."""
+    """Return the raw tensors of leaves of a kind, stacked."""
     return [torch.stack(tensors) for tensors in zip(*(leaf.raw() for leaf, _ in steps), strict=True)]
 
 
@@ -92,12 +92,12 @@ def as_columns(values: Values, axes: int = 1) -> Values:
 
 
 def reverse(steps: Sequence[tuple[Any, bool]]) -> list[tuple[Any, bool]]:
-    """Return the steps of the inverse: last first, each the other way round."""
+    """Return the steps of the inverse: in reverse order, each inverted."""
     return [(step, not inverted) for step, inverted in reversed(steps)]
 
 
 class Bijection(nn.Module):
-    """A map y = F(x) of the last axis, one to one, that also knows its inverse and both log-determinants.
+    """A one-to-one map y = F(x) of the last axis, with its inverse and both log-determinants.
 
     Args:
         features: n, the size of the last axis.
@@ -105,29 +105,29 @@ class Bijection(nn.Module):
     `forward(x)` returns (y, log_det), and `inverse(y)` returns (x, log_det). Values have shape (..., n), the
     log-determinants shape (...): log|det dy/dx| from `forward`, log|det dx/dy| from `inverse`.
 
-    Check-list for one's own. Usually it is a `Leaf`, or an `Elementwise` if each feature is mapped by itself:
+    Check-list for a new one. Usually it is a `Leaf`, or an `Elementwise` if each feature is mapped separately:
 
     1. `raw()` returns the parameters and buffers: vectors [n] and matrices. `imply(*raw)` returns the values that
-       `evaluate` needs, and `imply_inverse(*raw)` those that `invert` needs, if they are others. Both allow for leading
-       axes: a chain computes all leaves of a kind at once. Leaves are of a kind if they have the same class and equal
-       attributes that are no parameters or buffers.
-    2. `evaluate(x, *values)` and `invert(y, *values)` are static and pure. They take samples as columns [n, m] and
-       vectors as columns [n, 1]. They return columns, and log-slopes [n, m], or [n, 1] if all samples share them. The
+       `evaluate` needs, and `imply_inverse(*raw)`, if they differ, those that `invert` needs. Both accept leading
+       axes, because a chain computes all leaves of a kind together: those of the same class whose attributes, other
+       than parameters and buffers, are equal.
+    2. `evaluate(x, *values)` and `invert(y, *values)` are static and pure. They get samples as columns [n, m] and
+       vectors as columns [n, 1], and return columns and log-slopes, [n, m] or, if all samples share them, [n, 1]. The
        sum of the log-slopes over the features is the log-determinant.
     3. `lipschitz()` returns bounds for F and for its inverse; `math.inf` where there is none.
     4. A kinked leaf returns its boundary term from `boundary_term`. A rounded one returns the leaf without rounded
-       corners from `sharp`. What its state must satisfy beyond finite numbers is in `rules`.
-    5. Inputs are checked, and `forward`, `inverse` and `leaves` are there: `Leaf` has them.
-    6. Its name is in `plunit.invertible.__all__`, and a row in `KINDS` of saving.py lets files hold it.
-    7. A line in `BIJECTIONS` of tests/invertible/conftest.py brings all tests: round trip, log-determinants against
-       autograd's Jacobian, dtypes, messages, Lipschitz bounds, freezing, stacked parameters, files.
+       corners from `sharp`. `rules` has the conditions on its state other than finite numbers.
+    5. `Leaf` defines `forward`, `inverse` and `leaves`, and checks inputs.
+    6. Add its name to `plunit.invertible.__all__`, and a row to `KINDS` of saving.py, so that it can be saved.
+    7. Add a line to `BIJECTIONS` of tests/invertible/conftest.py, which runs all tests: round trip, log-determinants
+       against autograd's Jacobian, dtypes, messages, Lipschitz bounds, freezing, stacked parameters, files.
 
-    A bijection made of others is a `Chain` or an `Inverse`, or a function that returns one. A class that is neither
-    defines `forward`, `inverse`, `lipschitz` and `leaves`, and calls `_check` on every input.
+    Combine bijections with `Chain` and `Inverse`. Any other class defines `forward`, `inverse`, `lipschitz` and
+    `leaves`, and calls `_check` on every input.
     """
 
     rules: ClassVar[Mapping[str, Rule]] = {}
-    """What a state_dict must satisfy, by the names of tensors."""
+    """Conditions on a state_dict, by the names of tensors."""
 
     def __init__(self, features: int) -> None:
         super().__init__()
@@ -150,8 +150,8 @@ class Bijection(nn.Module):
         raise NotImplementedError
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
-        """Return the leaves it is made of, first applied first, and whether it is their inverse that is applied."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what leaves it is made of, and cannot be frozen")
+        """Return its leaves in the order of application, each with whether its inverse is applied."""
+        raise NotImplementedError(f"{type(self).__name__} has no method `leaves`, so it cannot be frozen; define it")
 
     def sharp(self) -> Any:
         """Return the same bijection without rounded corners; it shares all parameters."""
@@ -165,7 +165,7 @@ class Bijection(nn.Module):
     def _check(self, x: Tensor, values: Iterable[Tensor] = ()) -> None:
         """Raise unless the last axis has n elements, of the floating-point type of the module's values."""
         if not isinstance(x, Tensor):
-            raise TypeError(f"{self.kind} takes tensors, got {type(x).__name__}; torch.as_tensor makes one of it")
+            raise TypeError(f"{self.kind} expects a tensor, got {type(x).__name__}; convert it with torch.as_tensor")
         if x.ndim < 1 or x.shape[-1] != self.features:
             raise ValueError(
                 f"expected {self.features} features on the last axis, got a tensor of shape {tuple(x.shape)}; "
@@ -173,7 +173,7 @@ class Bijection(nn.Module):
             )
         device = x.device.type
         if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
-            raise TypeError(f"{self.kind} needs all digits for its inverse; switch autocast off around it")
+            raise TypeError(f"{self.kind} needs full precision for its inverse; disable autocast around it")
         held = {value.dtype for value in values if value.is_floating_point()}
         if not x.is_floating_point() or not held <= {x.dtype}:
             wanted = next(iter(held - {x.dtype}), torch.get_default_dtype())
@@ -182,7 +182,7 @@ class Bijection(nn.Module):
             )
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
-        # all parts are looked at before the first is loaded: a state with a fault changes nothing
+        # all parts are checked before the first is loaded, so that an invalid state changes nothing
         if found := faults(self, state_dict, prefix):
             raise RuntimeError("\n".join(found))
         super()._load_from_state_dict(state_dict, prefix, *args)
@@ -199,7 +199,7 @@ def copy_sharp(module: nn.Module) -> nn.Module:
 
 
 def faults(module: nn.Module, state: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return what is wrong with a state_dict for a module, with names that begin with `prefix`."""
+    """Return a line for each tensor of a state_dict that is invalid for a module; names begin with `prefix`."""
     found = []
     for path, part in module.named_modules():
         start, rules = f"{prefix}{path}." if path else prefix, getattr(part, "rules", {})
@@ -218,16 +218,16 @@ def faults(module: nn.Module, state: Mapping[str, Any], prefix: str = "") -> lis
 
 
 class Leaf(Bijection):
-    """A bijection whose two directions are pure functions of columns and of values that its parameters imply.
+    """A bijection whose two directions are pure functions of columns and of values computed from its parameters.
 
-    `Bijection` has the check-list. Samples are columns, so that operations run along the samples, not along a few
+    `Bijection` has the check-list. Samples are columns, so that operations run along the many samples, not the few
     features. A chain stacks what `raw` returns for all leaves of a kind and calls `imply` once.
     """
 
     is_elementwise = False
 
     def raw(self) -> tuple[Tensor, ...]:
-        """Return the parameters and buffers behind the values: vectors [n] and matrices."""
+        """Return the parameters and buffers from which the values are computed: vectors [n] and matrices."""
         return ()
 
     def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
@@ -249,7 +249,7 @@ class Leaf(Bijection):
         raise NotImplementedError
 
     def boundary_term(self, x: Tensor, *values: Tensor) -> Tensor | None:
-        """Return 0 with the gradient of the boundary term of the log-slopes at x, if there is one to be added."""
+        """Return 0 with the gradient of the boundary term of the log-slopes at x, or None if there is none."""
         return None
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -274,7 +274,7 @@ class Leaf(Bijection):
 
 
 class Elementwise(Leaf):
-    """A leaf that maps each feature by itself; `Bijection` has the check-list."""
+    """A leaf that maps each feature separately; `Bijection` has the check-list."""
 
     is_elementwise = True
 
@@ -282,4 +282,4 @@ class Elementwise(Leaf):
 def expect(bijection: object, user: str) -> None:
     """Raise unless it is a bijection."""
     if not isinstance(bijection, Bijection):
-        raise TypeError(f"{user} takes bijections, got {type(bijection).__name__}; of a network take its .bijection")
+        raise TypeError(f"{user} expects a bijection, got {type(bijection).__name__}; pass network.bijection")

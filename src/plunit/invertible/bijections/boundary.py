@@ -1,15 +1,15 @@
 """The boundary term: the part of a likelihood's gradient that automatic differentiation drops at kinks.
 
-log s(u) of a kinked activation jumps by log(alpha) where u crosses a kink. Its derivative is 0 elsewhere, yet
-d/dtheta E[log s(u)] = log(alpha) * (density of u at the kink) * E[du/dtheta there] is not 0: samples cross the kink
-when parameters change (Lee, Yu and Yang, 2018). The density is estimated from the batch, for each unit apart, by the
+log s(u) of a kinked activation jumps by log(alpha) where u crosses a kink. Its derivative is 0 elsewhere, yet d/dtheta
+E[log s(u)] = log(alpha) * (density of u at the kink) * E[du/dtheta there] is not 0: samples cross the kink when
+parameters change (Lee, Yu and Yang, 2018). The density is estimated from the batch, separately for each unit, by the
 nearest neighbours (Loftsgaarden and Quesenberry, 1965): the k = ceil(sqrt(m)) of m samples that are nearest to the kink
-reach out to a width h, and each sample that is nearer than h counts 1 / (2 h). Neither outliers nor heavy tails nor
-other modes change h. docs/glossary.md has the references.
+define a width h, and each sample nearer than h counts 1 / (2 h). Outliers, heavy tails and other modes do not change h.
+docs/glossary.md has the references.
 
-The term is for parameters, while they are trained. A bijection adds it in training mode (`module.train()`, PyTorch's
-default) and where gradients are recorded. To a bijection its input may be the output of another layer, so the term goes
-on to the input. To a flow its input is data: `of_data` keeps the term from it, in every mode.
+The term is for parameters in training. A bijection adds it in training mode (`module.train()`, PyTorch's default) and
+where gradients are recorded. The input of a bijection may be the output of another layer, so the term reaches the
+input. The input of a flow is data: `of_data` keeps the term out of its gradient, in every mode.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _thread = _Thread()
 
 @contextmanager
 def under(rule: Mode) -> Iterator[None]:
-    """Put another rule in force."""
+    """Use another rule."""
     before, _thread.rule = _thread.rule, rule
     try:
         yield
@@ -75,10 +75,10 @@ def term(beyond: Tensor, jump: Tensor) -> Tensor:
 def of_data(bijection: nn.Module, *data: Tensor) -> tuple[Tensor, Tensor]:
     """Return F(x) and its log-determinant; gradients in x, and in what x was made from, have no boundary term.
 
-    The term is added for a copy of x that is detached: it reaches all parameters of the bijection, and no further. A
-    conditional bijection has two data, x and context.
+    The term is added for a detached copy of x: it reaches all parameters of the bijection, and nothing else. A
+    conditional bijection has two inputs, x and context.
     """
-    # within torch.func and forward mode a tensor does not say whether it has a gradient
+    # within torch.func and forward mode, requires_grad is not set on tensors
     has_gradient = any(x.requires_grad for x in data) or is_transformed(*data)
     has_term = any(module.training and getattr(module, "boundary", False) for module in bijection.modules())
     if not (has_gradient and has_term and is_wanted()) or _thread.rule == "data have none":

@@ -1,10 +1,10 @@
-"""Bijections made of others: `Chain`, one after the other; `Inverse`, the other way round; `Frozen`, after training.
+"""Bijections made of others: `Chain` composes them, `Inverse` inverts one, `Frozen` fixes all parameters.
 
-A chain of blocks (LU, SmoothPLU) ended by LU is one operation whose derivative is written out. On small samples the
-time of a training step is that of the number of operations. Here the parameters of all blocks are stacked, and so is
-what backward needs of them: only the way of the samples through the blocks, and of their gradients back, is taken block
-by block. The rest is computed for all blocks at once. With u the input of an activation, a = |u|, q and s as in
-`SmoothPLU`, r = 1 - q and e = sign(u) (c - w q),
+A chain of blocks (LU, SmoothPLU) ended by LU is one operation with its own derivative, because on small samples the
+time of a training step depends on the number of operations. The parameters of all blocks are stacked, and so are the
+tensors that backward needs. Only samples and their gradients pass through block by block; the rest is computed for all
+blocks together. With u the input of an activation, a = |u|, q and s as in `SmoothPLU`, r = 1 - q and e = sign(u) (c - w
+q),
 
     dy = s du + r (u - e) d alpha + sign(u) (1 - alpha) r (dc - q dw)
     d log s = (r / s) d alpha - t (sign(u) du - dc + (q - r) dw),  t = (1 - alpha) / (2 w s) where 0 < r < 1, else 0
@@ -28,13 +28,13 @@ from plunit.invertible.bijections.bijection import (
     stack_raw,
     walk,
 )
-from plunit.invertible.bijections.elementwise import SmoothPLU, bend
 from plunit.invertible.bijections.linear import LU
+from plunit.invertible.bijections.smooth_plu import SmoothPLU, smooth_columns
 from plunit.torch.op import is_recorded, is_transformed
 
 
 class Chain(Bijection):
-    """F = F_k o ... o F_1: the bijections one after the other, log-determinants added.
+    """F = F_k o ... o F_1: the bijections in turn; their log-determinants are added.
 
     >>> import torch
     >>> from plunit.invertible import PLU, Permutation
@@ -48,7 +48,7 @@ class Chain(Bijection):
 
     def __init__(self, *bijections: Bijection) -> None:
         if not bijections:
-            raise ValueError("a Chain needs at least one bijection, got none; ScaleShift(features) is the identity")
+            raise ValueError("a Chain needs at least one bijection, got none; ScaleShift(features) is one")
         for part in bijections:
             expect(part, "a Chain")
         sizes = [bijection.features for bijection in bijections]
@@ -73,7 +73,7 @@ class Chain(Bijection):
         return [step for bijection in self.parts() for step in _flatten(bijection)]
 
     def _through(self, x: Tensor, steps: list[tuple[Bijection, bool]]) -> tuple[Tensor, Tensor]:
-        """Take the steps; leaves in a row are taken together."""
+        """Apply the steps; consecutive leaves are applied together."""
         total: Tensor | float = 0.0
         while steps:
             count = next((i for i, (step, _) in enumerate(steps) if not _is_just(step, Leaf)), len(steps))
@@ -121,18 +121,18 @@ class Inverse(Bijection):
         return backward, forward
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
-        """Return the leaves of F, last first, each the other way round."""
+        """Return the leaves of F in reverse order, each inverted."""
         return reverse(self.bijection.leaves())
 
 
 class Frozen(Chain):
-    """The same map as another bijection, with what the parameters imply (matrices, slopes) worked out once.
+    """The same map as another bijection, with its matrices and slopes computed once.
 
     Args:
-        bijection: made of leaves only. Later changes of its parameters change nothing here.
+        bijection: made of leaves only. Later changes to its parameters have no effect here.
 
-    It has no state of its own: keep that of the bijection. To change the precision, change that of the bijection and
-    freeze it anew: values that were rounded apart do not undo each other to more digits.
+    Its state_dict is empty: save the bijection instead. To change the precision, convert the bijection and freeze it
+    again: values that were rounded separately do not invert each other more precisely.
 
     >>> from plunit.invertible import LU, PLU, Chain
     >>> Frozen(Chain(LU(2), PLU(2)))
@@ -142,7 +142,7 @@ class Frozen(Chain):
     def __init__(self, bijection: Bijection) -> None:
         expect(bijection, "Frozen")
         with torch.no_grad(), parametrize.cached():
-            steps = [(_Kept(leaf), inverted) for leaf, inverted in bijection.leaves()]
+            steps = [(_FrozenLeaf(leaf), inverted) for leaf, inverted in bijection.leaves()]
         super().__init__(*(Inverse(leaf) if inverted else leaf for leaf, inverted in steps))
 
     def sharp(self) -> Bijection:
@@ -153,14 +153,14 @@ class Frozen(Chain):
         return f"Frozen({', '.join(leaf.kind for leaf, _ in self.leaves())})"
 
 
-class _Kept(Leaf):
-    """A leaf whose values are kept as columns, in buffers."""
+class _FrozenLeaf(Leaf):
+    """A leaf whose values are stored as columns, in buffers."""
 
     def __init__(self, leaf: Leaf) -> None:
         super().__init__(leaf.features)
         self.evaluate, self.invert = leaf.evaluate, leaf.invert  # type: ignore[method-assign]
         self.is_elementwise, self._kind, self._bounds = leaf.is_elementwise, leaf.kind, leaf.lipschitz()
-        self._alone = object()  # of no kind: nothing is left to be computed for several at once
+        self._unique = object()  # the only leaf of its kind: no values are left to compute
         ahead, back = as_columns(leaf.imply(*leaf.raw())), as_columns(leaf.imply_inverse(*leaf.raw()))
         self._ahead = len(ahead)
         for index, value in enumerate((*ahead, *back)):
@@ -185,7 +185,7 @@ class _Kept(Leaf):
 
 
 def _flatten(bijection: Bijection) -> list[tuple[Bijection, bool]]:
-    """Return what to call, first applied first, and whether its inverse: the parts, or else the bijection itself."""
+    """Return the parts, or else the bijection itself, in the order of application, each with whether to invert it."""
     if isinstance(bijection, Chain) and _is_just(bijection, Chain):
         return bijection._steps()
     if isinstance(bijection, Inverse) and _is_just(bijection, Inverse):
@@ -201,7 +201,7 @@ def _is_just(bijection: Bijection, kind: type[Bijection]) -> bool:
 
 
 def are_blocks(steps: LeafSteps) -> bool:
-    """Return whether the steps are LU, SmoothPLU, ..., LU, of the same form in all blocks, and are taken forward."""
+    """Return whether the steps are LU, SmoothPLU, ..., LU, alike in all blocks, and none is inverted."""
     if len(steps) < 3 or len(steps) % 2 == 0 or any(inverted for _, inverted in steps):
         return False
     kinds = all(type(leaf) is (SmoothPLU if place % 2 else LU) for place, (leaf, _) in enumerate(steps))
@@ -209,21 +209,21 @@ def are_blocks(steps: LeafSteps) -> bool:
 
 
 def walk_blocks(user: Bijection, x: Tensor, steps: LeafSteps) -> tuple[Tensor, Tensor]:
-    """Return where the blocks take the samples x (..., n), and the log-determinant of each."""
+    """Return the images of the samples x (..., n) under the blocks, and the log-determinant of each."""
     layers, units = steps[::2], steps[1::2]
     weight, bias, log_diagonal = as_columns(layers[0][0].imply(*stack_raw(layers)), axes=2)
     values = as_columns(units[0][0].imply(*stack_raw(units)), axes=2)
     user._check(x, (weight, values[1]))
     columns = x.reshape(-1, x.shape[-1]).mT
     inputs = (columns, weight, bias, *values)
-    way = _formula if is_recorded() or is_transformed(*inputs) else _Blocks.apply
-    y, log_slopes = way(*inputs)
+    apply = _formula if is_recorded() or is_transformed(*inputs) else _Blocks.apply
+    y, log_slopes = apply(*inputs)
     log_det = log_slopes + log_diagonal.sum((0, 1))
     return y.mT.reshape(x.shape), log_det.reshape(x.shape[:-1])
 
 
 def _formula(x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-    """Return where the blocks take the columns x, and the sum of the log-slopes of all activations, of each."""
+    """Return the images of the columns x, and for each the sum of the log-slopes of all activations."""
     y, _, _, _, slopes = _forward(x, weight, bias, *values)
     return y, torch.stack(slopes).log().sum((0, 1))
 
@@ -231,13 +231,13 @@ def _formula(x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor) -> tuple[
 def _forward(
     x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor
 ) -> tuple[Tensor, list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
-    """Return the output, and of each block what goes into the layer, into the activation, q and the slopes."""
+    """Return the output, and for each block the inputs of layer and activation, q and the slopes."""
     inputs = [x]
     before, qs, slopes = cast(list[list[Tensor]], [[], [], []])
     *layers, (last, shift) = zip(weight.unbind(), bias.unbind(), strict=True)
     for (matrix, vector), *of_block in zip(layers, *(value.unbind() for value in values), strict=True):
         u = torch.addmm(vector, matrix, inputs[-1])
-        y, q, slope = bend(u, *of_block)
+        y, q, slope = smooth_columns(u, *of_block)
         for kept, found in zip((inputs, before, qs, slopes), (y, u, q, slope), strict=True):
             kept.append(found)
     return torch.addmm(shift, last, inputs[-1]), inputs, before, qs, slopes
@@ -254,12 +254,12 @@ class _Blocks(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, in_y: Tensor, in_log: Tensor) -> Any:
         x, weight, bias, *values, inputs, u, q, slopes = ctx.saved_tensors
-        if torch.is_grad_enabled():  # create_graph=True: what was kept depends on the rest
+        if torch.is_grad_enabled():  # create_graph=True: the stored tensors depend on the others
             return _differentiate(in_y, in_log, x, weight, bias, *values)
         _, alpha, c, w, _, width = values
         rest, sign, inverse = 1 - alpha, u.sign(), in_log / slopes
         turned = torch.where((q > 0) & (q < 1), inverse * (rest / width), 0)
-        outer, inner = _way_back(in_y, weight, slopes, sign * turned)
+        outer, inner = _pull_back(in_y, weight, slopes, sign * turned)
         r = 1 - q
         edge = sign * torch.addcmul(c, w, q, value=-1)
         in_alpha = r * torch.addcmul(inverse, outer, u - edge)
@@ -270,7 +270,7 @@ class _Blocks(torch.autograd.Function):
         return in_x, inner @ inputs.mT, inner.sum(-1, keepdim=True), None, *of_units, None, None
 
 
-def _way_back(in_y: Tensor, weight: Tensor, slopes: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
+def _pull_back(in_y: Tensor, weight: Tensor, slopes: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients in the outputs of all activations, and in those of all layers."""
     outer, inner = [], [in_y]
     of_blocks = zip(weight[1:].mT.unbind(), slopes.unbind(), turned.unbind(), strict=True)
@@ -281,7 +281,7 @@ def _way_back(in_y: Tensor, weight: Tensor, slopes: Tensor, turned: Tensor) -> t
 
 
 def _differentiate(in_y: Tensor, in_log: Tensor, *inputs: Tensor) -> Any:
-    """Return the gradients of the formula, with a graph of their own."""
+    """Return the gradients of the formula, with their graph."""
     wanted = [tensor for tensor in inputs if tensor.requires_grad]
     grads = torch.autograd.grad(_formula(*inputs), wanted, (in_y, in_log), create_graph=True, allow_unused=True)
     found = iter(grads)

@@ -1,26 +1,21 @@
-"""Bijections of each feature by itself: PLU and LeakyReLU with kinks, SmoothPLU, Tanh and ScaleShift without.
+"""Bijections of each feature by itself: PLU and LeakyReLU with kinks, Tanh and ScaleShift without.
 
-Positive numbers, one per feature, are learned as exp(raw_<name>), or kept as they were given in fixed_<name>.
+Positive numbers, one per feature, are learned as exp(raw_<name>), or fixed in the buffer fixed_<name>. SmoothPLU is in
+`smooth_plu.py`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from plunit import learned
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Elementwise, Rule
 from plunit.torch.op import plu
-
-if TYPE_CHECKING:
-    from plunit.invertible.training import Annealing
-
-_EPS = torch.finfo(torch.float32).eps
 
 
 def limit(dtype: torch.dtype) -> float:
@@ -28,7 +23,7 @@ def limit(dtype: torch.dtype) -> float:
     return -math.log(torch.finfo(dtype).eps)
 
 
-def positive(raw: Tensor) -> Tensor:
+def bounded_exp(raw: Tensor) -> Tensor:
     """Return the exponential, kept between eps and 1/eps of the dtype."""
     return raw.clamp(-limit(raw.dtype), limit(raw.dtype)).exp()
 
@@ -40,7 +35,7 @@ def is_usable(value: Tensor) -> bool:
 
 
 class Sloped(Elementwise):
-    """Slope 1 on the inner piece and alpha > 0, either side of 1, on the outer ones; kinks or corners are at +-c."""
+    """Slope 1 on the inner piece and alpha > 0, below or above 1, on the outer ones; kinks or corners are at +-c."""
 
     names: tuple[str, ...] = ("alpha", "c")
     """The positive numbers of a unit, the slope first."""
@@ -57,7 +52,7 @@ class Sloped(Elementwise):
         for name, value in zip(self.names, values, strict=True):
             if not isinstance(value, (int, float)):
                 raise TypeError(
-                    f"{name} must be a number, the same for all features at the start, got {type(value).__name__}"
+                    f"{name} must be a number, the initial value of all features, got {type(value).__name__}"
                 )
             if not eps <= value <= 1 / eps:
                 raise ValueError(
@@ -74,12 +69,12 @@ class Sloped(Elementwise):
         return f"{'raw' if self.learnable else 'fixed'}_{name}"
 
     def raw(self) -> tuple[Tensor, ...]:
-        """Return what is held of the numbers."""
+        """Return the tensors that hold the numbers."""
         return tuple(getattr(self, self.key(name)) for name in self.names)
 
     def numbers(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """Return the numbers, from what is held of them."""
-        return tuple(map(positive, raw)) if self.learnable else raw
+        """Return the numbers from these tensors."""
+        return tuple(map(bounded_exp, raw)) if self.learnable else raw
 
     @property
     def alpha(self) -> Tensor:
@@ -103,7 +98,7 @@ class Sloped(Elementwise):
 
 
 class Kinked(Sloped):
-    """What the kinked bijections share: the inverse of the same kind, and the boundary term."""
+    """The kinked bijections: the inverse is of the same kind, and there may be a boundary term."""
 
     def __init__(self, features: int, learnable: bool, boundary: bool, *values: float) -> None:
         super().__init__(features, learnable, *values)
@@ -130,7 +125,7 @@ class Kinked(Sloped):
 
     @staticmethod
     def beyond(x: Tensor, *values: Tensor) -> Tensor:
-        """Return how far x is beyond a kink; negative before it. The kinks stay where they are in the inverse."""
+        """Return how far x is beyond a kink; negative before it. The inverse has the same kinks."""
         raise NotImplementedError
 
     def boundary_term(self, x: Tensor, *values: Tensor) -> Tensor | None:
@@ -148,9 +143,9 @@ class PLU(Kinked):
         alpha: outer slope, alpha > 0; above 1 the outer pieces expand.
         c: half-width of the inner piece, c > 0.
         learnable: learn alpha = exp(raw_alpha) and c = exp(raw_c), one per feature.
-        boundary: add the boundary term, estimated from the batch, to gradients of the log-determinant in training mode;
-            see `plunit.invertible.bijections.boundary`. Without it a likelihood's gradient is biased. The values are
-            the same.
+        boundary: in training mode, add the boundary term, estimated from the batch, to gradients of the
+            log-determinant; see `plunit.invertible.bijections.boundary`. Without it a likelihood's gradient is biased.
+            Values do not change.
 
     >>> y, log_det = PLU(2)(torch.tensor([0.5, 2.0]))
     >>> y, log_det
@@ -175,7 +170,7 @@ class PLU(Kinked):
 
 
 class LeakyReLU(Kinked):
-    """LeakyReLU(x) = x where x >= 0, else alpha * x, on each feature; alpha > 0, and the options are those of `PLU`."""
+    """LeakyReLU(x) = x where x >= 0, else alpha * x, on each feature; alpha > 0, with the options of `PLU`."""
 
     names = ("alpha",)
 
@@ -193,133 +188,6 @@ class LeakyReLU(Kinked):
     def beyond(x: Tensor, *values: Tensor) -> Tensor:
         """Return -x."""
         return -x
-
-
-class SmoothPLU(Sloped):
-    """PLU with its corners rounded by quadratics: the slope falls linearly from 1 to alpha for ||x| - c| < w = rho * c.
-
-    It is C1, so that autograd's likelihood gradient is the true one. With r = (|x| - c + w) / (2 w), clipped to [0, 1],
-    the slope is s = 1 - r + alpha r and SmoothPLU(x) = s x + sign(x) (1 - s) (c - w (1 - r)): the identity for r = 0,
-    PLU for r = 1. The inverse has r = v / (1 + sqrt(1 + (alpha - 1) v)) from v = (|y| - c + w) / w, clipped to
-    [0, 1 + alpha], and the same s.
-
-    Args:
-        features: n, the size of the last axis.
-        alpha, c, learnable: as of `PLU`.
-        rho: the rounding's half-width in units of c, in (0, 1).
-        learnable_rho: learn rho = sigmoid(raw_rho), one per feature. Else `raw_rho` is a buffer.
-        annealing: how `Flow.fit` shrinks rho before it removes the corners; None leaves rho alone.
-
-    >>> y, log_det = SmoothPLU(1, rho=0.5)(torch.tensor([1.0]))
-    >>> y, log_det
-    (tensor([0.8875]), tensor(-0.5978))
-    """
-
-    raw_rho: Tensor
-
-    def __init__(
-        self,
-        features: int,
-        alpha: float = 0.1,
-        c: float = 1.0,
-        rho: float = 0.5,
-        *,
-        learnable: bool = False,
-        learnable_rho: bool = False,
-        annealing: Annealing | None = None,
-    ) -> None:
-        super().__init__(features, learnable, alpha, c)
-        if learnable_rho and annealing is not None:
-            raise ValueError("rho is either learned or annealed; leave out learnable_rho or annealing")
-        self.learnable_rho, self.annealing = learnable_rho, annealing
-        raw_rho = torch.full((features,), raw_of_rho(rho))
-        if learnable_rho:
-            self.raw_rho = nn.Parameter(raw_rho)
-        else:
-            self.register_buffer("raw_rho", raw_rho)
-
-    @property
-    def rho(self) -> Tensor:
-        """The half-width of the rounding in units of c, one per feature. It can be set to a number."""
-        return learned.fraction(torch, self.raw_rho)  # type: ignore[no-any-return]
-
-    @rho.setter
-    def rho(self, rho: float) -> None:
-        with torch.no_grad():
-            self.raw_rho.fill_(raw_of_rho(rho))
-
-    def sharp(self) -> PLU:
-        """Return the PLU that shares alpha and c. It is another function: its likelihood must be measured anew."""
-        module = PLU(self.features, learnable=self.learnable, boundary=True).to(self.raw_rho)
-        for key in map(self.key, self.names):
-            setattr(module, key, getattr(self, key))
-        return module.train(self.training)
-
-    def raw(self) -> tuple[Tensor, ...]:
-        """Return what is held of alpha and c, and raw_rho."""
-        return *super().raw(), self.raw_rho
-
-    def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """Return the line's values 1, alpha, c and w, then c + w and 2 w."""
-        one, alpha, c, w = self._line_values(*raw)
-        return one, alpha, c, w, c + w, 2 * w
-
-    def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """Return the line's values, then c - w, 1 + alpha, and the coefficients of the quadratic for s^2."""
-        one, alpha, c, w = self._line_values(*raw)
-        contracts = alpha < 1
-        end, zero = 1 + alpha, torch.zeros_like(alpha)
-        least = torch.where(contracts, alpha, one).square()
-        factor = torch.where(contracts, 1 - alpha, alpha - 1)
-        start, way = torch.where(contracts, end, zero), torch.where(contracts, -one, one)
-        return one, alpha, c, w, c - w, end, least, factor, start, way
-
-    def _line_values(self, alpha: Tensor, c: Tensor, raw_rho: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        alpha, c = self.numbers(alpha, c)
-        return torch.ones_like(alpha), alpha, c, learned.fraction(torch, raw_rho) * c
-
-    @staticmethod
-    def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return SmoothPLU(x) and its log-slopes."""
-        y, _, slope = bend(x, *values)
-        return y, slope.log()
-
-    @staticmethod
-    def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the x with SmoothPLU(x) = y, and the log-slopes of the inverse.
-
-        s^2 = 1 + (alpha - 1) v = alpha^2 + (1 - alpha) (1 + alpha - v): the form without cancellation is taken.
-        """
-        one, alpha, c, w, inner, end, least, factor, start, way = values
-        v = ((y.abs() - inner) / w).clamp(0).minimum(end)
-        root = torch.addcmul(least, factor, torch.addcmul(start, way, v)).sqrt()
-        slope, shift = _line(1 - v / (1 + root), one, alpha, c, w)
-        inverse_slope = slope.reciprocal()
-        return torch.addcmul(y, y.sign(), shift, value=-1) * inverse_slope, inverse_slope.log()
-
-
-def bend(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return SmoothPLU(x), q = 1 - r and the slopes, from what `SmoothPLU.imply` returns, as columns."""
-    *line, outer, width = values
-    q = ((outer - x.abs()) / width).clamp(0, 1)
-    slope, shift = _line(q, *line)
-    return torch.addcmul(slope * x, x.sign(), shift), q, slope
-
-
-def _line(q: Tensor, one: Tensor, alpha: Tensor, c: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-    """Return slope and shift of |y| = slope * |x| + shift, from q = 1 - r.
-
-    Where q is 0 the shift is (1 - alpha) c: w has no part in it and in its gradient.
-    """
-    slope = torch.lerp(alpha, one, q)  # 1 and alpha to the bit at the ends
-    return slope, (1 - slope) * torch.addcmul(c, w, q, value=-1)
-
-
-def raw_of_rho(rho: float) -> float:
-    """Return the raw number of rho, logit(rho), or raise unless rho lies in (0, 1), also after rounding to float32."""
-    if not _EPS <= rho <= 1 - _EPS:
-        raise ValueError(f"rho must lie strictly between 0 and 1, got {rho}; start from 0.5, or use PLU for rho = 0")
-    return learned.raw_fraction(rho)
 
 
 class Tanh(Elementwise):
@@ -352,7 +220,7 @@ class ScaleShift(Elementwise):
     @property
     def scale(self) -> Tensor:
         """The factors, one per feature."""
-        return positive(self.raw_scale)
+        return bounded_exp(self.raw_scale)
 
     def raw(self) -> tuple[Tensor, ...]:
         """Return both parameters."""
@@ -361,7 +229,7 @@ class ScaleShift(Elementwise):
     def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
         """Return the scale and the shift."""
         raw_scale, shift = raw
-        return positive(raw_scale), shift
+        return bounded_exp(raw_scale), shift
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Linear bijections: `LU`, y = W x + b for any W that is invertible, `Orthogonal` and `Permutation`."""
+"""Linear bijections: `LU`, y = W x + b for any invertible W, `Orthogonal` and `Permutation`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class LU(Leaf):
     """y = W x + b with W = P L U: P a fixed permutation, L unit lower triangular, diag(U) = sign * exp(raw).
 
     The diagonal of U cannot reach 0, so W is invertible whatever the parameters; log|det W| is the sum of the logs of
-    |diag(U)|, and the inverse is two triangular solves. It starts from a random rotation, b = 0. The sign of det W is
-    that of the start for ever: no training turns a map that keeps orientation into one that reverses it.
+    |diag(U)|, and the inverse is two triangular solves. It starts from a random rotation, b = 0. Training never changes
+    the sign of det W.
 
     Args:
         features: n, the size of the last axis.
@@ -41,7 +41,7 @@ class LU(Leaf):
     rules: ClassVar[dict[str, Rule]] = {
         "raw_diagonal": (
             lambda raw: bool((raw.abs() <= limit(raw.dtype)).all()),
-            "be at most log(1/eps) in size, for beyond it W is singular to rounding",
+            "be at most log(1/eps) in size, beyond which W is singular to rounding",
         ),
         "permutation": ORDER,
         "sign": (lambda sign: bool(sign.abs().eq(1).all()), "hold 1 and -1"),
@@ -109,7 +109,7 @@ class LU(Leaf):
 
     @staticmethod
     def invert(y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Solve W x = y - b by substitution, transposed: as rows the columns need not be copied."""
+        """Solve W x = y - b by substitution, transposed, so that the columns need not be copied."""
         if y.dtype in (torch.float16, torch.bfloat16):
             raise TypeError(
                 f"a triangular system needs float32 or float64, got {y.dtype}; convert the module by .float()"
@@ -136,7 +136,7 @@ class LU(Leaf):
 
     @torch.no_grad()
     def _factor(self, weight: Tensor) -> None:
-        """Take over a matrix."""
+        """Set the factors to those of a matrix."""
         if not weight.isfinite().all():
             raise ValueError("LU needs a matrix of finite numbers, got NaN or infinity; check the file it came from")
         permutation, lower, upper = torch.linalg.lu(weight)

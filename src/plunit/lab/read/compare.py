@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from plunit.ensemble import ACTIVATIONS, ENGINES
-from plunit.lab import style, summary
-from plunit.lab.experiment import Changes, Experiment, Runs, changed, options, texts
-from plunit.lab.pictures import Picture
-from plunit.lab.style import draw_band
+from plunit.lab.experiment import Changes, Experiment, Runs, change, options, texts
+from plunit.lab.pictures import LinePanel, Picture, count_seeds, draw_distribution, draw_lines, list_medians, list_names
 from plunit.lab.train import compare as run
 from plunit.lab.train.compare import CompareSpec
 
@@ -36,9 +34,9 @@ class Compare(Experiment):
     chunk = 64  # members that the ensemble trains at once
     by_itself = True
 
-    def varied(self, changes: Changes) -> Experiment:
-        """Return the comparison on a table, named after the file, the target and what is not as usual."""
-        spec: CompareSpec = changed(self.spec, changes)
+    def vary(self, changes: Changes) -> Experiment:
+        """Return the comparison on a table, named after the file, the target and the changed settings."""
+        spec: CompareSpec = change(self.spec, changes)
         usual = {*_TABLE, *(name for name in changes if getattr(spec, name) == getattr(self.spec, name))}
         told = texts({name: value for name, value in changes.items() if name not in usual})
         mark = hashlib.sha256(repr((spec.sha256, spec.inputs, told)).encode()).hexdigest()[:6]
@@ -55,31 +53,29 @@ class Compare(Experiment):
         others = {name: value for name, value in changes.items() if name not in _TABLE}
         return [*words, "--inputs", ",".join(changes["inputs"]), *options(others)]
 
-    def compared(self, runs: Runs) -> tuple[Runs, str]:
+    def pairs(self, runs: Runs) -> tuple[Runs, str]:
         """Return all runs, and a constant as a baseline: the mean of the training rows."""
         first = next(iter(runs.values()))
         return {**runs, "mean": {"seed": first["seed"], "test_loss": first["baseline"]}}, "test_loss"
 
     def finding(self, runs: Runs) -> str:
         """Compare the median test losses."""
-        where = f"over {summary.seeds_of(runs, 'split')} and starts, in units of the target's variance"
-        return f"Median test losses {where}: {summary.lowest(runs, 'test_loss')}."
+        where = f"over {count_seeds(runs, 'split')} and starts, in units of the target's variance"
+        return f"Median test losses {where}: {list_medians(runs, 'test_loss')}."
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw losses during training, and the distribution of test losses."""
-        figure = Figure(figsize=(7.4, 3.2))
-        left, right = figure.subplots(1, 2)
-        for activation, arrays in runs.items():
-            every = -(-self.spec.steps // 200)
-            draw_band(left, every * np.arange(len(arrays["history"])), arrays["history"], activation)
-            draw_band(right, self.spec.marks(), arrays["test_curve"], activation)
-        left.set(yscale="log", xlabel="step", ylabel="mean square error", title="training rows, batch by batch")
-        right.set(yscale="log", xlabel="step", ylabel="mean square error", title="test rows")
-        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+        every = math.ceil(self.spec.steps / 200)
+        batches = {name: arrays["history"] for name, arrays in runs.items()}
+        tests = {name: arrays["test_curve"] for name, arrays in runs.items()}
+        axes = {"xlabel": "step", "ylabel": "mean square error"}
+        at = every * np.arange(max(map(len, batches.values())))
+        left = LinePanel(at, batches, {**axes, "title": "training rows, batch by batch"})
+        right = LinePanel(self.spec.marks(), tests, {**axes, "title": "test rows"})
         caption = f"{self.title}: losses during training, median and 5-95 % of seeds; 1 is the loss of the mean."
-        alt = f"Losses over steps on training and test rows, for {summary.names(runs)}."
-        yield Picture(f"{self.name}-loss", caption, alt, figure)
-        yield style.distribution(f"{self.name}-final", self.title, runs, {"test_loss": "test loss"})
+        alt = f"Losses over steps on training and test rows, for {list_names(runs)}."
+        yield draw_lines(f"{self.name}-loss", caption, alt, left, right)
+        yield draw_distribution(f"{self.name}-final", self.title, runs, {"test_loss": "test loss"})
 
 
 def _column(name: str) -> str:

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from plunit.lab.experiment import Experiment, Runs, Statistic
 from plunit.lab.intervals import median, ratios
-from plunit.lab.pictures import Picture
-from plunit.lab.style import look
-from plunit.lab.summary import number, seeds_of
+from plunit.lab.pictures import Picture, count_seeds, look, number, subplots
 from plunit.lab.train import cost as run
 from plunit.lab.train.cost import TIMED, CostSpec
 
@@ -30,7 +27,7 @@ class Cost(Experiment):
     seeds = chunk = 31
 
     def seeds_within(self, seeds: int) -> int:
-        """Return the number of repetitions, at most the usual one."""
+        """Return the number of repetitions, at most the default."""
         return min(seeds, self.seeds)
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:
@@ -48,25 +45,25 @@ class Cost(Experiment):
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw a mark for each repetition."""
         for arrays in runs.values():
-            figure = Figure(figsize=(6.2, 2.4))
-            axes = figure.subplots()
+            figure, ((axes,),) = subplots(1, height=2.4)
             for place, name in enumerate(TIMED):
                 times = 1e3 * arrays[f"{name}_seconds"]
                 colour = look("plu" if name == "composite" else name)["color"]
                 axes.plot(times, np.full(times.shape, -place), "o", color=colour, markersize=4, alpha=0.5)
-            axes.set_yticks(-np.arange(len(TIMED)), [_TITLES[name] for name in TIMED])
+            names = [_TITLES[name].replace(" without", "\nwithout").replace(" the ", " ") for name in TIMED]
+            axes.set_yticks(-np.arange(len(TIMED)), names)
             axes.set(xlabel="ms", xlim=(0, None))
             axes.margins(y=0.2)
-            caption = f"{self.title}: milliseconds of {self._call()}, {seeds_of(runs, 'repetition')}."
+            caption = f"{self.title}: milliseconds of {self._call()}, {count_seeds(runs, 'repetition')}."
             yield Picture(self.name, caption, f"A row of dots for each of {', '.join(_TITLES.values())}.", figure)
 
     def finding(self, runs: Runs) -> str:
         """Give the median times."""
         (arrays,) = runs.values()
         times = {name: 1e3 * float(np.median(arrays[f"{name}_seconds"])) for name in TIMED}
-        listed = ", ".join(f"{_TITLES[name]} {number(value)} ms" for name, value in times.items())
+        values = ", ".join(f"{_TITLES[name]} {number(value)} ms" for name, value in times.items())
         kernel = "" if arrays["native"].all() else " (the kernel was not compiled)"
-        return f"Median time of {self._call()}, on one thread: {listed}{kernel}."
+        return f"Median time of {self._call()}, on one thread: {values}{kernel}."
 
 
-EXPERIMENTS = (Cost("cost", "The time of PLU, ReLU and tanh in PyTorch", CostSpec(), "7"),)
+EXPERIMENTS = (Cost("cost", "The time that PLU, ReLU and tanh take in PyTorch", CostSpec(), "7"),)

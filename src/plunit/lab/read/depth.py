@@ -1,4 +1,4 @@
-"""Gradients over depth: rows, statistics, figures."""
+"""Gradients over depth: statistics and figures."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from plunit.ensemble import ACTIVATIONS
+from plunit.ensemble.nonlinearities import title_of
 from plunit.lab.cell import Arrays
 from plunit.lab.experiment import Experiment, Runs, Statistic, ratio
 from plunit.lab.intervals import Column, median, ratios
-from plunit.lab.pictures import Picture
-from plunit.lab.style import draw_band
-from plunit.lab.summary import label, listed, names, seeds_of
+from plunit.lab.pictures import LinePanel, Picture, count_seeds, draw_lines, list_names, list_values
 from plunit.lab.train import depth as run
 from plunit.lab.train.depth import DepthSpec
 
@@ -38,10 +36,10 @@ class Depth(Experiment):
         return {"depth": self.spec.depths}
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:
-        """Yield what happens to gradients between the least depth and the largest."""
+        """Yield the gradient at the largest depth divided by that at the least."""
         falls = {name: {**arrays, "fall": _fall(arrays)} for name, arrays in runs.items()}
         for name, arrays in falls.items():
-            words = f"median of |dL/dW1| of {label(name)}, {self._ends()}"
+            words = f"median of |dL/dW1| of {title_of(name)}, {self._ends()}"
             yield Statistic(f"fall {name}", words, median(arrays["fall"]))
         yield from ratio(falls, "plu", "tanh", "fall", f"|dL/dW1| at {self._ends()},", "fall ")
 
@@ -50,41 +48,29 @@ class Depth(Experiment):
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw gradient norms over depth."""
-        figure = Figure(figsize=(5.2, 3.4))
-        axes = figure.subplots()
-        depths = self.spec.depths
-        for activation, arrays in runs.items():
-            draw_band(axes, depths, np.maximum(arrays["gradient_norm"], _FLOOR), activation, marker="o", markersize=3)
-        axes.set(xscale="log", yscale="log", xlabel="depth (weight layers)", ylabel="|dL/dW1| at the start")
-        axes.set_xticks(depths, [str(depth) for depth in depths])
-        axes.minorticks_off()
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        caption = f"{self.title}: median and 5-95 % of {seeds_of(runs)}; zeros are drawn at {_FLOOR:g}."
-        yield Picture(self.name, caption, f"Falling curves of gradient norms over depth for {names(runs)}.", figure)
+        norms = {name: np.maximum(arrays["gradient_norm"], _FLOOR) for name, arrays in runs.items()}
+        axes = {"xscale": "log", "xlabel": "depth (weight layers)", "ylabel": "|dL/dW1| before training"}
+        caption = f"{self.title}: median and 5-95 % of {count_seeds(runs)}; zeros are drawn at {_FLOOR:g}."
+        alt = f"Falling curves of gradient norms over depth for {list_names(runs)}."
+        yield draw_lines(
+            self.name, caption, alt, LinePanel(self.spec.depths, norms, axes, self.spec.depths), height=3.6
+        )
 
     def finding(self, runs: Runs) -> str:
-        """Say by how much gradients fall."""
+        """Give the factors by which gradients fall."""
         falls = {name: median(_fall(arrays)).value for name, arrays in runs.items()}
-        return f"Norm of the first layer's gradient, {self._ends()}, {self.start}: {listed(falls)}."
+        return f"Norm of the first layer's gradient, {self._ends()}, {self.start}: {list_values(falls)}."
 
 
 def _fall(arrays: Arrays) -> Column:
     return ratios(*arrays["gradient_norm"][[-1, 0]])
 
 
+def _depth(name: str, spec: DepthSpec, start: str) -> Depth:
+    return Depth(name, f"Vanishing gradients: networks of depth 2 to 64, {start}", spec, "7", start=start)
+
+
 EXPERIMENTS = (
-    Depth(
-        "depth",
-        "Vanishing gradients: the first layer's at depths 2 to 64, weights N(0, 1)",
-        DepthSpec(),
-        "7",
-        start="with weights N(0, 1)",
-    ),
-    Depth(
-        "depth-scaled",
-        "Vanishing gradients: the first layer's at depths 2 to 64, weights N(0, 1 / inputs)",
-        DepthSpec(scale="fan_in"),
-        "7",
-        start="with weights N(0, 1 / inputs)",
-    ),
+    _depth("depth", DepthSpec(), "with weights N(0, 1)"),
+    _depth("depth-scaled", DepthSpec(scale="fan_in"), "with weights N(0, 1 / inputs)"),
 )

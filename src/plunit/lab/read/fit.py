@@ -1,29 +1,36 @@
-"""What `sine`, `parametric` and `surface` share: rows, statistics, and figures of functions, losses and pieces."""
+"""Sections 2 to 4: fits of the sine, a parametric curve and a surface, how low the loss can get, and maps of it.
+
+`FitExperiment` has the statistics and figures of all three, `Reach` those of second-order steps, and `ShapeMap` the
+loss over alpha and c.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
+from matplotlib.colors import LogNorm
+from matplotlib.ticker import MaxNLocator
 
 from plunit.ensemble import ACTIVATIONS, ENGINES, MLP, forward
 from plunit.ensemble.arrays import Array
 from plunit.ensemble.mlp import exact
-from plunit.lab import style, summary
+from plunit.ensemble.nonlinearities import title_of
+from plunit.lab import pictures
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment, Runs, Statistic, ratio
-from plunit.lab.intervals import mean, median, ratios, share
-from plunit.lab.pictures import Picture
-from plunit.lab.summary import names
+from plunit.lab.intervals import FEWEST, Column, mean, median, ratios, share, worst_if_diverged
+from plunit.lab.pictures import LinePanel, Picture, count_seeds, draw_lines, list_names, list_values, number
 from plunit.lab.train import fit as run
-from plunit.lab.train.fit import FitSpec, steps
+from plunit.lab.train.fit import FitSpec, ReachSpec, ShapeSpec, counted_steps
 from plunit.pieces import curve, draw_curve, draw_polygons, polygons
+
+GROUP = 64
+"""Starts of which `Reach` takes the best one; the best of all starts has no interval."""
 
 _LAST = 16  # recorded batches, of 256 steps, over which the training loss is averaged
 _SHOWN = ("tanh", "relu", "plu")
@@ -67,37 +74,35 @@ class FitExperiment(Experiment):
                 yield row | {"final_loss": float(arrays["final_loss"][i]), "dead_units": int(arrays["dead"][i])}
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
-        """Draw the fits and losses, then what the networks are made of."""
-        yield _fitted(self, runs)
-        yield _losses(self, runs)
-        yield style.distribution(f"{self.name}-final", self.title, runs, {"final_loss": "final loss"})
-        if "plu_learned" in runs:
-            yield _learned(self, runs["plu_learned"])
+        """Draw the fits and losses, then the pieces of the networks."""
+        yield _draw_fits(self, runs)
+        yield _draw_losses(self, runs)
+        yield pictures.draw_distribution(f"{self.name}-final", self.title, runs, {"final_loss": "final loss"})
         if counted := {activation: arrays for activation, arrays in runs.items() if "course" in arrays}:
-            yield _pieces(self, counted)
+            yield _draw_counts(self, counted)
         shown = ("relu", "plu", *self.added(runs))
         pieced = {activation: arrays for activation, arrays in counted.items() if activation in shown}
         if pieced and self.spec.target != "curve":  # which has two outputs
-            yield _exact(self, pieced)
+            yield _draw_pieces(self, pieced)
 
     def added(self, runs: Runs) -> list[str]:
-        """Return the activations that the user has added to the usual ones."""
+        """Return the activations that the user has added to the default ones."""
         return [activation for activation in runs if activation not in self.activations]
 
-    def compared(self, runs: Runs) -> tuple[Runs, str]:
-        """Return all runs if the user has added an activation to the usual ones."""
+    def pairs(self, runs: Runs) -> tuple[Runs, str]:
+        """Return all runs if the user has added an activation."""
         return (runs if self.added(runs) else {}), "final_loss"
 
     def finding(self, runs: Runs) -> str:
         """Compare the median final losses."""
-        text = f"Median final losses over {summary.seeds_of(runs)}: {summary.lowest(runs, 'final_loss')}"
+        text = f"Median final losses over {count_seeds(runs)}: {pictures.list_medians(runs, 'final_loss')}"
         if not self.spec.batch:
             return f"{text}."
-        last = summary.listed(summary.medians(_last(runs), "last"))
+        last = list_values(pictures.medians(_last(runs), "last"))
         return f"{text} (at the points of a grid; median training losses, means of the last batches: {last})."
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:
-        """Yield ratios of losses, shares of dead units, and numbers of pieces."""
+        """Yield ratios of losses, fractions of dead units, and numbers of pieces."""
         for above, below in (("plu", "tanh"), ("relu", "plu"), ("relu", "tanh"), ("plu", "plu_learned")):
             yield from ratio(runs, above, below, "final_loss", "final loss")
             if self.spec.batch:
@@ -116,7 +121,7 @@ class FitExperiment(Experiment):
         for name in ("relu", "plu"):
             if name in runs:
                 gain = ratios(*(runs[name][f"{stage}_pieces"] for stage in ("trained", "initial")))
-                words = f"median of pieces of {summary.label(name)}, trained / initial"
+                words = f"median of pieces of {title_of(name)}, trained / initial"
                 yield Statistic(f"pieces {name} trained/initial", words, median(gain))
 
 
@@ -127,7 +132,7 @@ class Repeated(FitExperiment):
 
     def figures(self, runs: Runs) -> Iterator[Picture]:
         """Draw the losses."""
-        yield _losses(self, runs)
+        yield _draw_losses(self, runs)
 
 
 def with_tensorflow(one: FitExperiment) -> Repeated:
@@ -146,125 +151,97 @@ def _last(runs: Runs) -> Runs:
     return {name: {"seed": arrays["seed"], "last": arrays["history"][-_LAST:].mean(0)} for name, arrays in runs.items()}
 
 
-def _fitted(one: FitExperiment, runs: Runs) -> Picture:
-    """Draw two rows, the median and the best seed, and a column for each activation."""
+def _draw_fits(one: FitExperiment, runs: Runs) -> Picture:
+    """Draw a row for each activation: the median and the best seed."""
     shown = [activation for activation in (*_SHOWN, *one.added(runs)) if activation in runs] or list(runs)
-    figure = Figure(figsize=(2.5 * len(shown), 4.9))
     flat, deep = {"sharex": True, "sharey": True}, {"subplot_kw": {"projection": "3d", "box_aspect": (1, 1, 0.8)}}
     options: dict[str, Any] = deep if one.spec.target == "saddle" else flat
-    panels = figure.subplots(2, len(shown), squeeze=False, **options)
+    figure, panels = pictures.subplots(len(shown), 2, 2.4, 2.7, **options)
     medians = {}
-    for column, activation in enumerate(shown):
+    for row, activation in enumerate(shown):
         arrays = runs[activation]
-        members = {"median": summary.median_member(arrays), "best": int(summary.ranked(arrays)[0])}
+        members = {"median": pictures.median_member(arrays), "best": int(pictures.rank(arrays)[0])}
         medians[activation] = float(arrays["final_loss"][members["median"]])
-        for axes, (kind, member) in zip(panels[:, column], members.items(), strict=True):
+        for axes, (kind, member) in zip(panels[row], members.items(), strict=True):
             _draw_fit(axes, one.spec, activation, arrays["theta"][:, member])
             seed, loss = arrays["seed"][member], arrays["final_loss"][member]
-            axes.set_title(f"{summary.label(activation)}, {kind} seed ({seed})\nloss {loss:.2g}", fontsize=9)
-    told = f"Loss of the median seed: {summary.listed(medians)}."
-    caption = f"{one.title}: the fitted functions, target in black. {told}"
-    alt = f"The target and fitted functions: for each of {names(shown)} the median and the best seed."
+            axes.set_title(f"{title_of(activation)}, {kind} seed ({seed})\nloss {loss:.2g}", fontsize=10)
+    caption = f"{one.title}: target in black, fits in colour. Loss of the median seed: {list_values(medians)}."
+    alt = f"The target and the fit of the median and of the best seed, for each of {list_names(shown)}."
     return Picture(f"{one.name}-fits", caption, alt, figure)
 
 
-def _losses(one: FitExperiment, runs: Runs) -> Picture:
-    figure = Figure(figsize=(7.4, 3.2))
-    many, single = figure.subplots(1, 2, sharey=True)
-    for activation, arrays in runs.items():
-        at = np.arange(len(arrays["history"])) * one.spec.stride
-        style.draw_band(many, at, arrays["history"], activation)
-        single.plot(at, arrays["history"][:, 0], **style.look(activation))
-    title = f"median and 5-95 % of {summary.seeds_of(runs)}"
-    many.set(yscale="log", xlabel="step", ylabel="mean square error", title=title)
-    single.set(xlabel="step", title="one run (seed 0), as in the paper")
-    figure.legend(*many.get_legend_handles_labels(), loc="outside lower center", ncols=5)
-    last = summary.medians({name: {"last": arrays["history"][-1]} for name, arrays in runs.items()}, "last")
-    what = "the loss of the training batches" if one.spec.batch else "the loss during training"
-    caption = f"{one.title}: {what}. Medians at the end: {summary.listed(last)}."
-    alt = f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {names(runs)}."
-    return Picture(f"{one.name}-loss", caption, alt, figure)
+def _draw_losses(one: FitExperiment, runs: Runs) -> Picture:
+    """Draw the loss of the training data over steps: of all seeds, and of one run, as the paper does."""
+    histories = {name: arrays["history"] for name, arrays in runs.items()}
+    at = np.arange(max(map(len, histories.values()))) * one.spec.stride
+    axes = {"xlabel": "step", "ylabel": "mean square error"}
+    many = LinePanel(at, histories, {**axes, "title": f"median and 5-95 % of {count_seeds(runs)}"})
+    first = {name: history[:, :1] for name, history in histories.items()}
+    single = LinePanel(at, first, {**axes, "title": "one run (seed 0), as in the paper"})
+    last = pictures.medians({name: {"last": history[-1]} for name, history in histories.items()}, "last")
+    noun = "the loss of the training batches" if one.spec.batch else "the loss during training"
+    caption = f"{one.title}: {noun}. Medians at the end: {list_values(last)}."
+    alt = f"Two charts of loss over steps, logarithmic: median and band over seeds, and seed 0, for {list_names(runs)}."
+    return draw_lines(f"{one.name}-loss", caption, alt, many, single)
 
 
-def _learned(one: FitExperiment, arrays: Arrays) -> Picture:
-    figure = Figure(figsize=(5.2, 3.4))
-    axes = figure.subplots()
-    shades = colormaps["cividis"](np.linspace(0.05, 0.85, len(arrays["alpha"])))
-    for layer, (alpha, c) in enumerate(zip(arrays["alpha"], arrays["c"], strict=True)):
-        dots = {"markersize": 2, "alpha": 0.4, "color": shades[layer], "rasterized": True}
-        axes.plot(c, alpha, "osDv^<>"[layer % 7], label=f"activation {layer + 1}", **dots)
-    axes.plot(one.spec.c, one.spec.alpha, "*", color="black", markersize=12, label="start")
-    axes.set(xscale="log", xlabel="c", ylabel="alpha", ylim=(-0.02, 1.02))
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    middle = " and ".join(f"{key} {summary.number(float(np.median(arrays[key])))}" for key in ("alpha", "c"))
-    caption = (
-        f"{one.title}: learned alpha and c after training, a mark for each seed and activation. Medians: {middle}."
-    )
-    start = f"({one.spec.c:g}, {one.spec.alpha:g})"
-    alt = f"A cloud of marks, c to the right and alpha upwards, moved away from the start {start}."
-    return Picture(f"{one.name}-learned", caption, alt, figure)
-
-
-def _pieces(one: FitExperiment, runs: Runs) -> Picture:
-    figure = Figure(figsize=(7.4, 3.4))
-    over, against = figure.subplots(1, 2)
-    at, seeds = steps(one.spec), max(arrays["course"].shape[1] for arrays in runs.values())
-    for activation, arrays in runs.items():
-        marker = {"marker": style.MARKS.get(activation, "^"), "markeredgewidth": 0}
-        style.draw_band(over, at, arrays["course"], activation, **marker, markersize=5)
-        dots = {**marker, "markersize": 3, "alpha": 0.4, "linestyle": "none", "rasterized": True}
-        against.plot(arrays["trained_pieces"], arrays["final_loss"], color=style.look(activation)["color"], **dots)
+def _draw_counts(one: FitExperiment, runs: Runs) -> Picture:
+    """Draw the number of pieces over steps."""
+    at, seeds = counted_steps(one.spec), max(arrays["course"].shape[1] for arrays in runs.values())
     noun = "pieces" if one.spec.widths[0] == 1 else "regions"
-    # linear up to the first checkpoint, so that step 0 has its place
-    over.set_xscale("symlog", base=2, linthresh=at[1])
-    over.set_xticks(at, [str(step) for step in at], rotation=45)
-    over.minorticks_off()
-    over.set(xlabel="step", ylabel=noun, ylim=(0, None), title=f"median and 5-95 % of {seeds} seeds")
-    against.set(yscale="log", xlabel=f"{noun} after training", ylabel="final loss", title="one mark for each seed")
-    for axis in (over.yaxis, against.xaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
-    figure.legend(*over.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    courses = {activation: arrays["course"] for activation, arrays in runs.items()}
+    axes = {"xscale": "symlog", "yscale": "linear", "xlabel": "step (0: before training)", "ylabel": noun}
     before, after = (
-        summary.listed({activation: float(np.median(arrays[f"{stage}_pieces"])) for activation, arrays in runs.items()})
+        list_values({activation: float(np.median(arrays[f"{stage}_pieces"])) for activation, arrays in runs.items()})
         for stage in ("initial", "trained")
     )
-    caption = f"{one.title}: functionally distinct {noun}. Medians before training: {before}; after it: {after}."
-    alt = f"Left: {noun} over training steps for {names(runs)}. Right: loss against {noun}, a mark for each seed."
-    return Picture(f"{one.name}-pieces", caption, alt, figure)
+    caption = (
+        f"{one.title}: functionally distinct {noun} during training, median and 5-95 % of {seeds} seeds. Medians over "
+        f"all seeds before training: {before}; after it: {after}."
+    )
+    picture = draw_lines(
+        f"{one.name}-pieces",
+        caption,
+        f"{noun.capitalize()} over steps for {list_names(runs)}.",
+        LinePanel(at, courses, axes),
+    )
+    (drawn,) = picture.figure.axes
+    drawn.set_xscale("symlog", base=2, linthresh=at[1])  # linear up to the first checkpoint, so that step 0 has a place
+    pictures.label_ticks(drawn.xaxis, at, at)
+    drawn.tick_params(axis="x", labelrotation=45)
+    drawn.set_ylim(0, None)
+    drawn.yaxis.set_major_locator(MaxNLocator(integer=True))
+    return picture
 
 
-def _exact(one: FitExperiment, runs: Runs) -> Picture:
+def _draw_pieces(one: FitExperiment, runs: Runs) -> Picture:
     """Draw the median networks piece by piece: with their knots on a line, their regions on a square."""
     spec: FitSpec = one.spec
     line, domain = spec.widths[0] == 1, (spec.low, spec.high)
-    figure = Figure(figsize=(3.7 * len(runs), 3.2) if line else (4.2 * len(runs), 3.4))
-    panels = figure.subplots(1, len(runs), squeeze=False, sharey=line)
-    for axes, (activation, arrays) in zip(panels[0], runs.items(), strict=True):
-        member = summary.median_member(arrays)
+    figure, panels = pictures.subplots(len(runs), height=3.0 if line else 4.0, sharex=True)
+    for axes, (activation, arrays) in zip(panels[:, 0], runs.items(), strict=True):
+        member = pictures.median_member(arrays)
         net = exact(MLP(spec.widths, activation), arrays["theta"][:, [member]], spec.alpha, spec.c).member(0)
         found: Any = curve(net, *domain) if line else polygons(net, (domain, domain))
         if line:
             x = np.linspace(*domain, 1001)[None]
             axes.plot(x[0], spec.value(x)[0], color="black", linewidth=0.8)
-            draw_curve(found, axes, color=style.look(activation)["color"])
+            draw_curve(found, axes, color=pictures.look(activation)["color"])
             axes.get_legend().remove()
             axes.set(ylabel="F(x)")
-            axes.label_outer()
         else:
             draw_polygons(found, axes)
             axes.grid(False)
         seed, loss = arrays["seed"][member], arrays["final_loss"][member]
         counts = f"{found.pieces} pieces, {found.patterns} patterns"
-        axes.set_title(f"{summary.label(activation)}, median seed ({seed}), loss {loss:.2g}\n{counts}", fontsize=9)
+        axes.set_title(f"{title_of(activation)}, median seed ({seed}), loss {loss:.2g}\n{counts}")
     if line:
         caption = "the functions of the median seeds with their knots, target in black."
-        alt = f"Fitted functions of {names(runs)} as broken lines, a dot at each knot, over the smooth target."
+        alt = f"Fitted functions of {list_names(runs)} as broken lines, a dot at each knot, over the smooth target."
     else:
         caption = "the polygons of the median seeds, coloured by gradient; on each the network is affine."
-        alt = f"The square of the inputs cut into polygons by the networks of {names(runs)}."
+        alt = f"The square of the inputs cut into polygons by the networks of {list_names(runs)}."
     return Picture(f"{one.name}-{'knots' if line else 'polygons'}", f"{one.title}: {caption}", alt, figure)
 
 
@@ -276,14 +253,14 @@ def evaluate(spec: FitSpec, activation: str, theta: Array, x: Array) -> Array:
 
 def _draw_fit(axes: Any, spec: FitSpec, activation: str, theta: Array) -> None:
     """Draw the target in black and one member in the colour of its activation."""
-    colour = style.look(activation)["color"]
+    colour = pictures.look(activation)["color"]
     if spec.target == "saddle":
         grid = np.stack(np.meshgrid(*[np.linspace(spec.low, spec.high, 61)] * 2, indexing="ij"))
         values = evaluate(spec, activation, theta, grid.reshape(2, -1)).reshape(61, 61)
         axes.plot_surface(*grid, values, color=colour, alpha=0.85, rcount=30, ccount=30, rasterized=True)
         axes.plot_wireframe(*grid, spec.value(grid)[0], color="black", linewidth=0.5, rcount=9, ccount=9)
         axes.set(zlim=(-10, 10))
-        axes.tick_params(labelsize=6, pad=-2)
+        axes.tick_params(labelsize=7, pad=-2)
         return
     sine = spec.target == "sine"
     x = np.linspace(spec.low, spec.high, 501 if sine else 1001)[None]
@@ -294,3 +271,175 @@ def _draw_fit(axes: Any, spec: FitSpec, activation: str, theta: Array) -> None:
         axes.plot(*(np.concatenate([x, values]) if sine else values), **line)
     axes.set(**_AXES[spec.target])
     axes.label_outer()
+
+
+@dataclass(frozen=True)
+class Reach(Experiment):
+    """The losses that networks of a shape can reach."""
+
+    activations = ("tanh", "relu", "plu", "plu_learned")
+    choices = ACTIVATIONS
+    columns = ("adam_loss", "final_loss", "taken")
+    compute = staticmethod(run.compute_reach)
+    engines = tuple(ENGINES)
+
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work, in Adam's steps; a second-order one takes as long as about 30."""
+        return float(len(cell.seeds) * 22 * (self.spec.steps + 30 * self.spec.finish_steps))
+
+    def statistics(self, runs: Runs) -> Iterator[Statistic]:
+        """Yield how far the activations are apart, at the median and at the best, and how far Adam stays above each."""
+        noun = "loss after second-order steps"
+        for above, below in (("plu", "tanh"), ("relu", "plu")):
+            yield from ratio(runs, above, below, "final_loss", noun)
+        best = {name: _best_of_groups(arrays) for name, arrays in runs.items()}
+        for below in ("plu", "tanh"):
+            yield from ratio(
+                best, "relu", below, "final_loss", f"best {noun} in each group of {GROUP} starts,", "best "
+            )
+        for name, arrays in runs.items():
+            gain = median(ratios(arrays["adam_loss"], arrays["final_loss"]))
+            words = f"median of loss of {title_of(name)}, Adam / second-order steps"
+            yield Statistic(f"{name} adam/second-order", words, gain)
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw the share of starts at or below each loss, after Adam and after second-order steps."""
+        losses = {
+            "adam_loss": f"loss after {self.spec.steps:,} steps of Adam",
+            "final_loss": "loss after second-order steps",
+        }
+        yield pictures.draw_distribution(self.name, self.title, runs, losses)
+
+    def finding(self, runs: Runs) -> str:
+        """Compare the medians."""
+        final, adam = (pictures.medians(runs, key) for key in ("final_loss", "adam_loss"))
+        best = list_values(
+            {name: float(worst_if_diverged(arrays["final_loss"]).min()) for name, arrays in runs.items()}
+        )
+        ends = f"(best {best}), where Adam ends at {', '.join(number(value) for value in adam.values())}"
+        return f"Median losses over {count_seeds(runs, 'start')} after second-order steps: {list_values(final)} {ends}."
+
+
+def _best_of_groups(arrays: Arrays) -> Arrays:
+    """Return the lowest loss of each whole group of `GROUP` seeds, and the first seed of each."""
+    losses, seeds = worst_if_diverged(arrays["final_loss"]), arrays["seed"]
+    count = seeds.size // GROUP
+    whole = (one[: count * GROUP].reshape(count, GROUP) for one in (losses, seeds))
+    return dict(zip(("final_loss", "seed"), (one.min(axis=1) for one in whole), strict=True))
+
+
+@dataclass(frozen=True)
+class ShapeMap(Experiment):
+    """A map of the final loss; `noun` names the fitted function."""
+
+    noun: str = ""
+
+    activations = ("plu",)
+    choices = ACTIVATIONS
+    columns = ("alpha", "c", "final_loss")
+    compute = staticmethod(run.compute_map)
+    engines = tuple(ENGINES)
+    seeds = 32
+    chunk = 4
+
+    def seeds_within(self, seeds: int) -> int:
+        """Return an eighth of the seeds, at least six for an interval and at most 32: each is trained at 257 points."""
+        return min(max(seeds // 8, FEWEST), self.seeds)
+
+    def cost(self, cell: Cell) -> float:
+        """Estimate the work."""
+        grid = len(self.spec.alphas) * len(self.spec.cs)
+        return float(len(cell.seeds) * grid * self.spec.steps * MLP(self.spec.widths).parameters)
+
+    def statistics(self, runs: Runs) -> Iterator[Statistic]:
+        """Yield how the paper's choice ranks on the map of each seed."""
+        if "plu" in runs:
+            losses = table(self.spec, runs["plu"])
+            below = (losses < losses[self.spec.chosen]).mean(axis=(0, 1))
+            words = "median over seeds of the share of the map with a lower loss than the paper's alpha and c"
+            yield Statistic("share of the map below", words, median(below))
+
+    def figures(self, runs: Runs) -> Iterator[Picture]:
+        """Draw the map."""
+        if "plu" not in runs:
+            return
+        losses = table(self.spec, runs["plu"])
+        medians, best = _best(losses)
+        figure, ((axes,),) = pictures.subplots(1, height=4.4)
+        image = axes.imshow(medians, origin="lower", norm=LogNorm(), cmap="cividis", aspect="auto")
+        mark: dict[str, Any] = {"markersize": 14, "markeredgecolor": "black", "linestyle": "none"}
+        axes.plot(*self.spec.chosen[::-1], marker="*", color="white", label="the paper's choice", **mark)
+        axes.plot(*best[::-1], marker="P", color="#7fd6ff", label="lowest", **mark)
+        axes.set_xticks(range(len(self.spec.cs)), [f"{c:g}" for c in self.spec.cs], rotation=60)
+        axes.set_yticks(range(len(self.spec.alphas)), [f"{alpha:g}" for alpha in self.spec.alphas])
+        axes.set(xlabel="c", ylabel="alpha")
+        axes.grid(False)
+        figure.colorbar(image, label="median final loss")
+        pictures.add_legend(figure, axes)
+        frame = figure.legends[0].get_frame()
+        figure.legends[0].set_frame_on(True)
+        frame.set(facecolor="#808080", edgecolor="none")
+        caption = f"{self.title}: median final loss over {losses.shape[-1]} seeds at each point."
+        ends = f"{medians.min():.2g} to {medians.max():.2g}"
+        alt = f"A heat map, c from left to right and alpha upwards; losses go from {ends}."
+        yield Picture(self.name, caption, alt, figure)
+
+    def finding(self, runs: Runs) -> str:
+        """Compare the paper's choice with the best one."""
+        if "plu" not in runs:
+            return ""
+        medians, best = _best(table(self.spec, runs["plu"]))
+        chosen, least = (number(float(medians[at])) for at in (self.spec.chosen, best))
+        where = f"alpha = {self.spec.alphas[best[0]]:g}, c = {self.spec.cs[best[1]]:g}"
+        return f"For {self.noun}, the paper's choice has the median loss {chosen}; the lowest is {least}, at {where}."
+
+
+def table(spec: ShapeSpec, arrays: Arrays) -> Column:
+    """Return the final losses as [alphas, cs, seeds]; losses that diverged are infinite."""
+    losses = arrays["final_loss"].reshape(-1, len(spec.alphas), len(spec.cs))
+    return worst_if_diverged(np.moveaxis(losses, 0, -1))
+
+
+def _best(losses: Column) -> tuple[Column, tuple[int, int]]:
+    medians = np.median(losses, axis=-1)
+    first, second = np.unravel_index(np.argmin(medians), medians.shape)
+    return medians, (int(first), int(second))
+
+
+# The paper does not state the domain of t. The literal reading is that of section 2; its figure shows one period.
+_CURVE = FitSpec("curve", (1, 5, 5, 5, 5, 2), 4096)
+# The paper does not state the number of steps: it is that of section 2.
+_SADDLE = FitSpec("saddle", (2, 3, 3, 1), 2048, low=-3.0, high=3.0, points=41, batch=100)
+
+SINE = FitExperiment(
+    "sine",
+    "The sine of section 2, fitted by two hidden layers of three units",
+    FitSpec("sine", (1, 3, 3, 1), 2048),
+    "2",
+    noun="the sine",
+)
+PARAMETRIC = FitExperiment(
+    "parametric", "The parametric curve of section 3, t in [-2 pi, 2 pi]", _CURVE, "3", noun="the parametric curve"
+)
+PERIOD = FitExperiment(
+    "parametric-period",
+    "The parametric curve of section 3, one period of t",
+    dataclasses.replace(_CURVE, low=0.0, high=2 * math.pi),
+    "3",
+    noun="one period of the parametric curve",
+)
+SURFACE = FitExperiment("surface", "The surface of section 4, x^2 - y^2", _SADDLE, "4", noun="the surface")
+REACH = Reach("reach", "How low the loss on the sine can get, by second-order steps", ReachSpec(**vars(SINE.spec)), "2")
+
+
+def _map(fit: FitExperiment) -> ShapeMap:
+    title = f"Final loss on {fit.noun} for other alpha and c"
+    return ShapeMap(f"map-{fit.name}", title, ShapeSpec(**vars(fit.spec)), noun=fit.noun)
+
+
+MAPS = (_map(SINE), _map(PARAMETRIC))
+
+EXPERIMENTS = (
+    *(SINE, with_tensorflow(SINE), PARAMETRIC, PERIOD, with_tensorflow(PARAMETRIC), SURFACE, with_tensorflow(SURFACE)),
+    *(REACH, *MAPS),
+)

@@ -33,8 +33,8 @@ class Cifar10Spec:
         batch: images of each step, drawn from the training set with replacement.
         lr: Adam's step size.
         init: "default" for PyTorch's own initialisation, "gain" for `plunit.torch.init_`.
-        alpha: PLU's outer slope, the start of a learned one.
-        c: the half-width of its inner piece; likewise.
+        alpha: PLU's outer slope, or its start if it is learned.
+        c: half-width of PLU's inner piece, or its start.
         scale: pixels 0 to 255 are divided by `scale` ...
         shift: ... and `shift` is subtracted: 127.5 and 1 give -1 to 1.
         early: steps after which the test set is evaluated, besides the last ...
@@ -52,7 +52,7 @@ class Cifar10Spec:
     early: Annotated[tuple[int, ...], COUNT] = (100, 500, 1000)
     stride: Annotated[int, COUNT] = 2500
 
-    def tested(self, step: int) -> bool:
+    def is_test_step(self, step: int) -> bool:
         """Return whether the test set is evaluated after this many steps."""
         return step in self.early or step % self.stride == 0 or step == self.steps
 
@@ -70,7 +70,7 @@ CHOICES: dict[str, Callable[[Cifar10Spec], nn.Module]] = {
 """Activation name to the module between two layers."""
 
 
-def untrained(spec: Cifar10Spec, activation: str, seed: int) -> nn.Sequential:
+def make_network(spec: Cifar10Spec, activation: str, seed: int) -> nn.Sequential:
     """Return the untrained network; all activations get the same weights from the same seed and the default start."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -86,11 +86,11 @@ def untrained(spec: Cifar10Spec, activation: str, seed: int) -> nn.Sequential:
 
 @one_thread()
 def compute(cell: Cell, scratch: Path) -> Arrays:
-    """Train on, from the checkpoint at `scratch` if there is one, and return what was recorded.
+    """Train on, from the checkpoint at `scratch` if there is one, and return the recorded losses and tests.
 
     The arrays are loss [steps, 1], that of each step's batch before the step; test_step, test_loss and test_accuracy
     [tests, 1]; seconds [1]; seed [1]. The checkpoint is written every `SAVE_EVERY` steps. A run that is stopped and
-    goes on gives the same bits as one that is not: the batch of a step depends on the seed and its number only.
+    resumed gives the same bits as one that is not: the batch of a step depends on the seed and its number only.
     """
     training = Training(cell.spec, cell.activation, cell.first, data.load())
     training.restore(scratch)
@@ -113,7 +113,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
 
 
 class Training:
-    """A network, its optimiser and what has been recorded so far.
+    """A network, its optimiser, and the losses and tests so far.
 
     Attributes:
         losses: the loss of each step's batch; as many as steps were taken.
@@ -123,7 +123,7 @@ class Training:
 
     def __init__(self, spec: Cifar10Spec, activation: str, seed: int, images: data.Cifar10) -> None:
         self.spec, self.seed, self.images = spec, seed, images
-        self.model = untrained(spec, activation, seed)
+        self.model = make_network(spec, activation, seed)
         self._optimizer = torch.optim.Adam(self.model.parameters(), lr=spec.lr, fused=True)
         self.losses: list[float] = []
         self.tests: list[tuple[int, float, float]] = []
@@ -139,12 +139,12 @@ class Training:
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         self.losses.append(loss.item())
-        if self.spec.tested(step + 1):
-            self.tests.append((step + 1, *self.tested()))
+        if self.spec.is_test_step(step + 1):
+            self.tests.append((step + 1, *self.test()))
         self.seconds += time.perf_counter() - start
 
     @torch.no_grad()
-    def tested(self) -> tuple[float, float]:
+    def test(self) -> tuple[float, float]:
         """Return mean cross-entropy and accuracy on the test set."""
         loss, right, count = 0.0, 0, len(self.images.test_labels)
         for first in range(0, count, _TEST_BATCH):
@@ -162,7 +162,7 @@ class Training:
         unfinished.write_checkpoint(scratch, state | recorded)
 
     def restore(self, scratch: Path) -> None:
-        """Go back to the checkpoint, if there is a whole one."""
+        """Go back to the checkpoint, if there is a complete one."""
         if state := unfinished.read_checkpoint(scratch):
             self.model.load_state_dict(state["model"])
             self._optimizer.load_state_dict(state["optimizer"])

@@ -1,4 +1,4 @@
-"""Train networks on the rows of a table, each seed on a split of its own, and measure them on the rest."""
+"""Train networks on the rows of a table, each seed on another split, and measure them on the other rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plunit.ensemble.arrays import Array, is_constant
 from plunit.ensemble.training_data import Data
 from plunit.lab.cell import Arrays, Cell
 
-_MOST_TESTED = 10_000  # rows, of either kind, on which a loss is taken
+_MOST_TESTED = 10_000  # rows, of either kind, on which a loss is computed
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class CompareSpec:
         inputs: the columns to learn from.
         path: where the file is; the result does not depend on it.
         widths: units of the hidden layers.
-        test: the share of rows that is kept for tests, drawn anew for each seed.
+        test: fraction of the rows held out for testing, drawn for each seed.
         steps: steps of Adam.
         batch: rows of each step, drawn with replacement; all training rows if there are at most that many.
         lr: Adam's step size.
-        alpha: PLU's outer slope, the start of a learned one.
-        c: the half-width of its inner piece; likewise.
-        tests: how often the loss on test rows is taken during training.
+        alpha: PLU's outer slope, or its start if it is learned.
+        c: half-width of PLU's inner piece, or its start.
+        tests: number of times that the loss on test rows is computed.
     """
 
     sha256: str = ""
@@ -79,9 +79,9 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     trained = train(
         network,
         start,
-        _stacked([one.rows(one.train) for one in splits])
+        _stack([one.rows(one.train) for one in splits])
         if whole
-        else lambda steps: _stacked([one.batches(steps, spec.batch) for one in splits]),
+        else lambda steps: _stack([one.batches(steps, spec.batch) for one in splits]),
         steps=spec.steps,
         lr=spec.lr,
         alpha=spec.alpha,
@@ -90,8 +90,8 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
         checkpoints=spec.marks(),
         engine=cell.engine,
     )
-    test = _stacked([one.rows(one.test[:_MOST_TESTED]) for one in splits])  # in a random order
-    seen = _stacked([one.rows(one.train[:_MOST_TESTED]) for one in splits])
+    test = _stack([one.rows(one.test[:_MOST_TESTED]) for one in splits])  # in a random order
+    seen = _stack([one.rows(one.train[:_MOST_TESTED]) for one in splits])
     curve = [_loss(spec, network, theta, test) for theta in trained.checkpoints]
     return {
         "seed": np.array(cell.seeds),
@@ -168,7 +168,7 @@ def load(path: str, sha256: str, target: str, inputs: tuple[str, ...]) -> TableR
     return TableRows(table)
 
 
-def _stacked(parts: list[tuple[Any, Any]]) -> Data:
+def _stack(parts: list[tuple[Any, Any]]) -> Data:
     """Return inputs [..., inputs, rows, S] and target [..., 1, rows, S] of all seeds."""
     x, y = (np.stack([part[i] for part in parts], axis=-1) for i in (0, 1))
     return x.swapaxes(-3, -2), y[..., None, :, :]

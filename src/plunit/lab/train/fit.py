@@ -1,8 +1,8 @@
-"""Fit the functions of sections 2-4 by small networks, sin(x) first, and count the pieces of what was trained.
+"""Fit the functions of sections 2-4 by small networks, and count the pieces of the trained networks.
 
-`FitSpec` says what is fitted and how, `compute` trains the seeds of a cell; `counted` adds the pieces, on the interval
-or the square of the data. From the same starts, `compute_map` trains with every (alpha, c) of a grid, and
-`compute_reach` takes second-order steps, which show what networks can do, not what Adam makes of them.
+`compute` trains the seeds of a cell as its `FitSpec` says, and `count_pieces` counts, on the interval or the square of
+the data. From the same starts, `compute_map` trains with every (alpha, c) of a grid, and `compute_reach` takes
+second-order steps, which show how low the loss can get, whether Adam gets there or not.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TARGETS: dict[str, tuple[Callable[[Array], Array], int, int]] = {
 
 @dataclass(frozen=True)
 class FitSpec:
-    """A function and the networks that fit it; what is not said is as in section 2 of the paper.
+    """A function and the networks that fit it; the defaults are those of section 2 of the paper.
 
     Attributes:
         target: a name of `TARGETS`.
@@ -57,13 +57,13 @@ class FitSpec:
         low: lower end of the domain of every input.
         high: upper end.
         points: linearly spaced points of the domain, for each input: the training data, or, with `batch`, the points
-            at which the final loss is taken.
+            at which the final loss is computed.
         batch: 0 to train on all points at every step, else the number of uniformly drawn points of each step.
         lr: Adam's step size.
         adam: "pytorch", or "tensorflow", which adds epsilon to the uncorrected root, as the paper's program did.
         frequency: k, if f(k x) is fitted rather than the target f(x).
-        alpha: PLU's outer slope, the start of a learned one.
-        c: the half-width of its inner piece; likewise.
+        alpha: PLU's outer slope, or its start if it is learned.
+        c: half-width of PLU's inner piece, or its start.
         stride: the loss is recorded every `stride` steps.
         checkpoints: steps after which the weights are kept, besides the last.
     """
@@ -105,8 +105,8 @@ class ShapeSpec(FitSpec):
     """The fields of `FitSpec`, and a grid of alpha and c; every grid point is trained from the same seeds.
 
     Attributes:
-        alphas: values of alpha; `alpha`, the paper's choice, is one of them.
-        cs: values of c; likewise.
+        alphas: values of alpha, among them `alpha`, the paper's choice.
+        cs: values of c, among them `c`.
     """
 
     alphas: Annotated[tuple[float, ...], SHARE] = (
@@ -153,7 +153,7 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     - seed [S]; theta [rows, S], the final weights; checkpoints [k, rows, S]; history [steps / stride, S];
     - final_loss [S], at `grid` in float64; dead [S], the number of hidden units with slope 0 at every point of `grid`;
     - alpha, c [depth - 1, S], the learned ones, if learned;
-    - those of `counted`, if the activation is piecewise linear.
+    - those of `count_pieces`, if the activation is piecewise linear.
     """
     spec: FitSpec = cell.spec
     network = MLP(spec.widths, cell.activation)
@@ -169,14 +169,14 @@ def compute(cell: Cell, scratch: Path) -> Arrays:
     }
     if network.learned:
         arrays["alpha"], arrays["c"] = network.alphas_and_cs(trained.theta, spec.alpha, spec.c)
-    return arrays | counted(spec, network, arrays)
+    return arrays | count_pieces(spec, network, arrays)
 
 
 def train_seeds(spec: FitSpec, network: MLP, cell: Cell, **options: Any) -> Trained:
     """Train the seeds of a cell on the data of a spec; the loss is recorded once, unless the options say otherwise."""
     generators = [np.random.default_rng(seed) for seed in cell.seeds]
     start = initial(network, generators, alpha=spec.alpha, c=spec.c)
-    data = stream(spec, generators) if spec.batch else fixed(spec)
+    data = stream(spec, generators) if spec.batch else training_data(spec)
     return train_starts(spec, network, start, data, engine=cell.engine, **options)
 
 
@@ -194,7 +194,7 @@ def compute_map(cell: Cell, scratch: Path) -> Arrays:
     points = np.array(list(itertools.product(cell.seeds, spec.alphas, spec.cs)))
     alpha, c = points[:, 1:].astype(np.float32).T.copy()
     starts = start.repeat(len(points) // len(cell.seeds), axis=1)
-    trained = train_starts(spec, network, starts, fixed(spec), alpha=alpha, c=c, engine=cell.engine)
+    trained = train_starts(spec, network, starts, training_data(spec), alpha=alpha, c=c, engine=cell.engine)
     loss = final_loss(spec, network, trained.theta, alpha, c)
     grid_points = {"seed": points[:, 0].astype(np.int64), "alpha": points[:, 1], "c": points[:, 2]}
     return {**grid_points, "final_loss": loss, "theta": trained.theta}
@@ -206,8 +206,10 @@ def compute_reach(cell: Cell, scratch: Path) -> Arrays:
     network = MLP(spec.widths, cell.activation)
     start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds], alpha=spec.alpha, c=spec.c)
     options: dict[str, Any] = {"alpha": spec.alpha, "c": spec.c, "engine": cell.engine}
-    adam = train_starts(spec, network, start, fixed(spec), **options)
-    found = finish_members(network, start, fixed(spec), steps=spec.finish_steps, damping=spec.damping, **options)
+    adam = train_starts(spec, network, start, training_data(spec), **options)
+    found = finish_members(
+        network, start, training_data(spec), steps=spec.finish_steps, damping=spec.damping, **options
+    )
     return {
         "seed": np.array(cell.seeds),
         "theta": found.theta,
@@ -223,7 +225,7 @@ def grid(spec: FitSpec) -> Array:
     return np.stack(np.meshgrid(*[axis] * spec.widths[0], indexing="ij")).reshape(spec.widths[0], -1)
 
 
-def fixed(spec: FitSpec) -> Data:
+def training_data(spec: FitSpec) -> Data:
     """Return the training data of a spec without batches, for all members."""
     x = grid(spec)
     return x.astype(np.float32), spec.value(x).astype(np.float32)
@@ -252,7 +254,7 @@ def final_loss(spec: FitSpec, network: MLP, theta: Array, alpha: Array | None = 
     return np.asarray(((output - spec.value(x)[..., None]) ** 2).mean((0, 1)))
 
 
-def counted(spec: FitSpec, network: MLP, arrays: Arrays) -> Arrays:
+def count_pieces(spec: FitSpec, network: MLP, arrays: Arrays) -> Arrays:
     """Return the counts of trained networks, nothing if their activation is not piecewise linear.
 
     - initial_pieces, trained_pieces, random_pieces [S]: functionally distinct pieces before and after training, and
@@ -277,7 +279,7 @@ def counted(spec: FitSpec, network: MLP, arrays: Arrays) -> Arrays:
     return {**numbers, **patterns, "course": np.stack(course)}
 
 
-def steps(spec: FitSpec) -> list[int]:
+def counted_steps(spec: FitSpec) -> list[int]:
     """Return the steps after which pieces are counted: before the first, at the checkpoints, after the last."""
     return [0, *(step for step in spec.checkpoints if step < spec.steps), spec.steps]
 

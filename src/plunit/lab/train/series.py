@@ -21,8 +21,8 @@ class CapacitySpec(FitSpec):
     """The fields of `FitSpec`, and other sizes of the hidden layers; those of `widths` are in both series.
 
     Attributes:
-        units: units of every hidden layer, for networks with as many layers as `widths` has.
-        layers: numbers of hidden layers, for networks with as many units in each as the first one of `widths` has.
+        units: units of every hidden layer, for networks of the depth of `widths`.
+        layers: numbers of hidden layers, for networks of the width of `widths`.
     """
 
     units: Annotated[tuple[int, ...], Range(1, 256)] = (2, 3, 4, 6, 8, 12, 16)

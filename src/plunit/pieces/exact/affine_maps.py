@@ -89,7 +89,7 @@ def same_maps(maps: Maps, pairs: Ints) -> Ints:
         far = ~_equal(maps, np.arange(len(group)), first[group])
         if not far.any():
             return group
-        # the polygons that are far from the first one of their group make groups of their own
+        # polygons that are far from the first one of their group form new groups
         one, two = pairs.T
         group = components(len(group), pairs[equal & (group[one] == group[two]) & (far[one] == far[two])])
 

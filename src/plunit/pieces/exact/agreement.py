@@ -1,4 +1,4 @@
-"""Values come from points and slopes from patterns: the two must agree, or there is a fault, and its text says where.
+"""Values come from points and slopes from patterns: the two must agree, or an error says where they do not.
 
 They agree to 1e-7 of the largest |f| on the domain, or of the largest term in the sum that f is, beyond the rounding of
 x. Otherwise a piece too short for floating-point numbers was lost there, or rounding inside the network is larger than
@@ -106,7 +106,7 @@ def mesh_faults(nets: Ensemble, mesh: Mesh, patterns: Sequence[Words]) -> dict[i
     return {
         int(
             member[i]
-        ): f"at x = {_text(place[i])} f is {_text(value[vertex[i]])}, but by the map of the polygon beside it "
+        ): f"at x = {_text(place[i])} f is {_text(value[vertex[i]])}, but by the map of an adjacent polygon "
         f"{_text(expected[i])}: {_REASON}"
         for i in reversed(np.flatnonzero(lost.any(axis=1)))
     }

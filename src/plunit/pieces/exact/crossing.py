@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plunit.pieces.arrays import WORD, Bools, Floats, Ints, Words, blocks, runs, set_bits
-from plunit.pieces.exact.limits import check_memory
+from plunit.pieces.exact.limits import check_points
 from plunit.pieces.exact.tolerance import SAFETY, Units
 from plunit.pieces.rounding import EPS
 
@@ -43,7 +43,7 @@ class Points:
 
 
 def join_points(*parts: Points) -> Points:
-    """Return all points, one part after the other."""
+    """Return the points of all parts in order."""
     return Points(
         np.concatenate([part.place for part in parts]),
         np.concatenate([part.state for part in parts]),
@@ -53,7 +53,7 @@ def join_points(*parts: Points) -> Points:
 
 
 class Pool:
-    """Points that grow in place: the old ones are copied only when the room for them is used up."""
+    """Points in an array that grows: old ones are copied only when its capacity is exhausted."""
 
     def __init__(self, points: Points) -> None:
         self._room, self._count = points, len(points)
@@ -67,7 +67,7 @@ class Pool:
         """Put new points after the old ones."""
         old, start, self._count = self.points, self._count, self._count + len(new)
         if self._count > len(self._room):
-            # room that is not used costs nothing
+            # unused memory costs nothing
             room = 4 * self._count
             rows = (np.empty((room, *part.shape[1:]), part.dtype) for part in (old.place, old.state, old.member))
             place, state, member = rows
@@ -96,7 +96,7 @@ def cuts(
         segments.append(segment + block.start)
         total += len(new)
         check(total)
-        check_memory(len(points) + total, 2 * (points.state.shape[2] + points.sides.shape[1]))
+        check_points(len(points) + total, 2 * (points.state.shape[2] + points.sides.shape[1]))
     return parts, np.concatenate(segments)
 
 

@@ -1,4 +1,4 @@
-"""Limits of what is listed: the most pieces, and the most bytes that the points of a layer may need."""
+"""Limits: the maximum number of pieces, and of bytes that the points of a layer may need."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LIMIT = 2_000_000
-"""The most pieces that are allowed, by default."""
+"""Default maximum number of pieces."""
 
 MEMORY = 2**31
-"""The most bytes that the points of one layer may need."""
+"""Maximum number of bytes that the points of one layer may need."""
 
 Report = Callable[[float, str], object]
-"""A function that is called with the fraction of the work that is done, from 0 to 1, and with words: what is known."""
+"""Called with the fraction of the work that is done, from 0 to 1, and a text about the result so far."""
 
 
 class Unlisted(ValueError):
     """The pieces cannot be listed: they are too many, or too short for double precision."""
 
 
-def check_count(pieces: int, limit: int) -> None:
+def check_pieces(pieces: int, limit: int) -> None:
     """Raise Unlisted if there are more pieces than the limit."""
     if pieces > limit:
-        raise Unlisted(f"{pieces:,} pieces or more, but limit={limit}; take a smaller domain, or raise limit")
+        raise Unlisted(f"{pieces:,} pieces or more, but limit={limit}; use a smaller domain, or raise limit")
 
 
-def check_memory(points: int, numbers: int) -> None:
+def check_points(points: int, numbers: int) -> None:
     """Raise Unlisted if `points` points with `numbers` numbers each need more than `MEMORY`."""
     if 8 * points * numbers > MEMORY:
         raise Unlisted(
             f"{points:,} points or more with {numbers:,} numbers each, {8e-9 * points * numbers:.1f} GB, more than the "
-            f"{1e-9 * MEMORY:.1f} GB allowed; take a smaller domain or a narrower network"
+            f"{1e-9 * MEMORY:.1f} GB allowed; use a smaller domain or a narrower network"
         )
 
 
 @contextmanager
 def name_layer(layer: int, layers: int) -> Iterator[None]:
-    """Name the layer in what `check_count` and `check_memory` raise."""
+    """Name the layer in what `check_pieces` and `check_points` raise."""
     try:
         yield
     except Unlisted as error:

@@ -1,6 +1,6 @@
 """f(x) = values[i] + slopes[i] (x - knots[i]) on [knots[i], knots[i + 1]]: exact piecewise-linear curves.
 
-`curve`, `curves`, `counts` and `along` find the curves of networks; `solve` and `distance` work on curves.
+`curve`, `curves`, `counts` and `along` find the curves of networks; `solve` and `curve_distance` work on curves.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from plunit.pieces.boxes import interval
 from plunit.pieces.exact.affine_maps import group_starts
 from plunit.pieces.exact.agreement import check_agreement, check_line, raise_tolerance
 from plunit.pieces.exact.limits import LIMIT, Report, Unlisted
-from plunit.pieces.exact.polylines import Polyline, trace
+from plunit.pieces.exact.polylines import Polyline, trace_line
 from plunit.pieces.exact.tolerance import SAFETY
 from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network
 from plunit.pieces.rounding import EPS
 
-TOLERANCE = 512 * EPS
+_TOLERANCE = 512 * EPS
 """The default tolerance: numbers closer than that, relative to the largest, are equal."""
 
 
@@ -59,7 +59,7 @@ class Curve:
             shapes = knots.shape, values.shape, slopes.shape
             raise ValueError(f"a curve needs knots [n + 1], values [n + 1, out] and slopes [n, out], got {shapes}")
         if not tolerance.size:
-            tolerance = TOLERANCE * np.abs(slopes).max(axis=0, keepdims=True)
+            tolerance = _TOLERANCE * np.abs(slopes).max(axis=0, keepdims=True)
         try:
             tolerance = np.broadcast_to(tolerance, slopes.shape)
         except ValueError:
@@ -101,7 +101,7 @@ class Curve:
         """The number of functionally distinct pieces."""
         return 1 + int(self.kinks.sum())
 
-    def merged(self) -> Curve:
+    def merge(self) -> Curve:
         """Return the same function without the knots that bend no output."""
         keep = np.concatenate([[True], self.kinks, [True]])
         knots, values, slopes = self.knots[keep], self.values[keep], self.slopes[keep[:-1]]
@@ -182,7 +182,7 @@ def solve(f: Curve, y: float, output: int = 0) -> Floats:
     if not np.isfinite(y):
         raise ValueError(f"y must be finite, got {y}")
     gap = f.values[:, output] - y
-    gap[np.abs(gap) <= TOLERANCE * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
+    gap[np.abs(gap) <= _TOLERANCE * max(abs(y), np.abs(f.values[:, output]).max())] = 0.0
     crossing = np.flatnonzero(gap[:-1] * np.sign(gap[1:]) < 0)
     between = f.knots[crossing] + gap[crossing] / (gap[crossing] - gap[crossing + 1]) * np.diff(f.knots)[crossing]
     level = np.concatenate([[False], gap == 0, [False]])
@@ -192,7 +192,7 @@ def solve(f: Curve, y: float, output: int = 0) -> Floats:
     return found[np.argsort(found[:, 0])]
 
 
-def distance(f: Curve, g: Curve) -> float:
+def curve_distance(f: Curve, g: Curve) -> float:
     """Return sup |f(x) - g(x)| over the domain and all outputs; it is reached at a knot of one of them."""
     if (f.low, f.high) != (g.low, g.high) or f.values.shape[1] != g.values.shape[1]:
         raise ValueError(f"curves need the same domain and outputs, got [{f.low}, {f.high}] and [{g.low}, {g.high}]")
@@ -284,7 +284,7 @@ def _trace(
 ) -> tuple[Polyline, Ints, dict[int, str]]:
     """Return the pieces along a polyline, the number of patterns of each member, and its faults by member."""
     as_count("limit", limit, 1, np.inf)
-    line = trace(nets, t, points, limit, progress)
+    line = trace_line(nets, t, points, limit, progress)
     x = np.stack([np.interp(line.t, t, column) for column in points.T], axis=1)
     line, faults = check_line(nets, line, x)
     return line, 1 + np.bincount(line.member[line.turn], minlength=nets.members), faults

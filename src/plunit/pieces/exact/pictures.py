@@ -20,7 +20,7 @@ from plunit.pieces.networks import Network, plane
 def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C0") -> Any:
     """Draw one output with a dot on every knot that bends it, and return the axes."""
     ax = _axes(ax)
-    shown = curve.output(output).merged()
+    shown = curve.output(output).merge()
     x, y = shown.knots, shown.values[:, 0]
     ax.plot(x, y, color=color, linewidth=1.5, label=many(shown.pieces, "piece"))
     ax.plot(x[1:-1], y[1:-1], "o", color=color, markersize=4, markeredgecolor="white")
@@ -79,7 +79,7 @@ def draw_slice(
     values = net(origin + s[..., None] * u + t[..., None] * v)[..., output]
     extent = [end for side in found.box for end in side]
     image = ax.imshow(values, origin="lower", extent=extent, aspect="auto", cmap="viridis", interpolation="bilinear")
-    inner = (found.faces.beside >= 0).all(axis=1)
+    inner = (found.faces.neighbours >= 0).all(axis=1)
     ax.add_collection(LineCollection(list(found.vertices[found.faces.ends[inner]]), colors="white", linewidths=0.4))
     ax.set(xlabel=f"$x_{{{first + 1}}}$", ylabel=f"$x_{{{second + 1}}}$")
     where = f", {', '.join(fixed[:4])}{', ...' if len(fixed) > 4 else ''}" if fixed else ""
@@ -98,7 +98,7 @@ def gradient_colors(slopes: Floats, largest: float) -> Floats:
 
 
 def _draw_key(ax: Any, largest: float) -> None:
-    """Draw the disc of colours beside the axes: the gradient of a polygon is the point of its colour."""
+    """Draw the disc of colours next to the axes: the gradient of a polygon is the point of its colour."""
     inset = ax.inset_axes((1.05, 0.7, 0.28, 0.28))
     grid = np.linspace(-1, 1, 101)
     x, y = np.meshgrid(grid, grid)

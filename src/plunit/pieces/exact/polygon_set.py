@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from plunit.base.ranges import as_count
-from plunit.pieces.arrays import Floats, Ints, Words, pack
+from plunit.pieces.arrays import Floats, Ints, Words, pack_bits
 from plunit.pieces.boxes import box_array, check_size, many
 from plunit.pieces.exact.affine_maps import Maps, maps, same_maps
 from plunit.pieces.exact.agreement import mesh_faults
 from plunit.pieces.exact.limits import LIMIT, Report, Unlisted
 from plunit.pieces.exact.line_curves import Counts
-from plunit.pieces.exact.mesh import Faces, box_mesh
-from plunit.pieces.exact.partitioning import partition
+from plunit.pieces.exact.mesh import Faces, box_mesh, partition
 from plunit.pieces.exact.tolerance import SAFETY
 from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network
 from plunit.pieces.rounding import EPS, TINY
@@ -135,7 +134,7 @@ class Polygons:
         words, y = [np.zeros((1, len(rows)), dtype=np.uint64)], rows
         for layer, f in self.network.hidden:
             z = y @ layer.weight.T + layer.bias
-            words += [pack(z > knot) for knot in f.knots.T]
+            words += [pack_bits(z > knot) for knot in f.knots.T]
             y = f(z)
         return [pattern.tobytes() for pattern in np.concatenate(words).T]
 
@@ -209,6 +208,6 @@ def _read_box(net: Network | Ensemble, box: Any, limit: int) -> tuple[Side, Side
 
 def adjacent(faces: Faces) -> Ints:
     """Return the pairs of polygons with a common edge, [n, 2]."""
-    sides = np.sort(faces.beside, axis=1)
+    sides = np.sort(faces.neighbours, axis=1)
     code = np.unique((sides[:, 0] * len(faces) + sides[:, 1])[sides[:, 0] >= 0])
     return np.stack(np.divmod(code, len(faces)), axis=1)

@@ -15,7 +15,7 @@ import numpy as np
 from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.boxes import check_size
 from plunit.pieces.exact.crossing import Points, cuts, join_points
-from plunit.pieces.exact.limits import Report, check_count, name_layer
+from plunit.pieces.exact.limits import Report, check_pieces, name_layer
 from plunit.pieces.exact.tolerance import Units, affine_with_error
 from plunit.pieces.networks import Ensemble, Layer
 from plunit.pieces.rounding import EPS
@@ -41,7 +41,7 @@ class Polyline:
         return Polyline(*(getattr(self, part.name)[keep] for part in fields(self)))
 
 
-def trace(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Report | None = None) -> Polyline:
+def trace_line(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Report | None = None) -> Polyline:
     """Return the pieces of f along the polyline through points [n, in] at parameters t [n], in every member.
 
     A point at t = 0 is left out in the end if nothing turns there and it is neither the first nor the last.
@@ -54,10 +54,10 @@ def trace(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Repor
             progress(i / layers, f"layer {i + 1} of {layers}: {len(line.t):,} knots")
         line = _move(layer, line)
         with name_layer(i + 1, layers):
-            line = _activate(Units.of(f), line, lambda pieces: check_count(pieces - extra, limit))
+            line = _activate(Units.of(f), line, lambda pieces: check_pieces(pieces - extra, limit))
     line = _drop_empty(_move(nets.layers[-1], line))
     with name_layer(layers, layers):
-        check_count(len(line.t) - nets.members, limit)
+        check_pieces(len(line.t) - nets.members, limit)
     return line
 
 

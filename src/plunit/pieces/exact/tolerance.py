@@ -19,14 +19,14 @@ from functools import cached_property
 import numpy as np
 
 from plunit.pieces.activation import Activation, at_pieces
-from plunit.pieces.arrays import WORD, Floats, Ints, Words, blocks, pack, set_bits, unpack
+from plunit.pieces.arrays import WORD, Floats, Ints, Words, blocks, pack_bits, set_bits, unpack_bits
 from plunit.pieces.networks import of_members, times
 from plunit.pieces.rounding import EPS, TINY
 
 SAFETY = 32.0
 """Coincident kinks have been seen up to 2 e_z apart."""
 
-CHUNK = 2**16
+_CHUNK = 2**16
 """Numbers at a time: they and all numbers computed from them fit into the processor's caches."""
 
 
@@ -81,15 +81,15 @@ class Units:
         words = -(-units // WORD)
         sides = np.empty((2, knots * words, len(state)), dtype=np.uint64)
         shortest = self._reach.min(initial=np.inf)
-        for block in blocks(len(state), CHUNK // units + 1):
+        for block in blocks(len(state), _CHUNK // units + 1):
             z, tolerance = state[block, 0], SAFETY * state[block, 1] + TINY
             if tolerance.max(initial=0.0) > shortest:
                 np.minimum(tolerance, of_members(self._reach, member[block]), out=tolerance)
             for j in range(knots):
                 gap = z - of_members(self.knots[..., j], member[block])
                 lines = slice(j * words, (j + 1) * words)
-                sides[0, lines, block] = pack(gap > tolerance)
-                sides[1, lines, block] = pack(gap < -tolerance)
+                sides[0, lines, block] = pack_bits(gap > tolerance)
+                sides[1, lines, block] = pack_bits(gap < -tolerance)
         return sides
 
     def settle(self, state: Floats, member: Ints, sides: Words) -> None:
@@ -113,7 +113,7 @@ class Units:
         found = np.empty((above.shape[1], units))
         found[:] = of_members(part[..., 0], member)
         for j in range(self.knots.shape[-1]):
-            beyond = unpack(above[j * words : (j + 1) * words], units)
+            beyond = unpack_bits(above[j * words : (j + 1) * words], units)
             np.copyto(found, of_members(part[..., j + 1], member), where=beyond)
         return found
 
@@ -128,9 +128,9 @@ class Units:
 
     @cached_property
     def _unit_bits(self) -> Words:
-        """The bits of each word that stand for a unit."""
+        """The bits of each word that represent a unit."""
         units, knots = self.knots.shape[1:]
-        return np.tile(pack(np.ones((1, units), dtype=np.bool_))[:, 0], knots)
+        return np.tile(pack_bits(np.ones((1, units), dtype=np.bool_))[:, 0], knots)
 
     @cached_property
     def _reach(self) -> Floats:

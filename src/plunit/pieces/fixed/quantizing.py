@@ -13,7 +13,7 @@ from plunit.pieces.boxes import box_array
 from plunit.pieces.fixed.error_bounds import sum_ranges
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork, rounding_shift
 from plunit.pieces.networks import Network, check_network
-from plunit.pieces.rewriting import rescaled
+from plunit.pieces.rewriting import rescale
 
 LARGEST = 2**15 - 1
 """The largest value and the largest slope."""
@@ -33,7 +33,7 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
         net: the network.
         box: one pair (low, high) for each input.
         bits: 8 or 16, the size of weights. Values between layers have 16 bits, outputs 32.
-        **scaling: `shift`, `scale`, `output_shift`, `output_scale`, as `rescaled` takes them.
+        **scaling: `shift`, `scale`, `output_shift`, `output_scale`, as `rescale` takes them.
 
     >>> from plunit.pieces import activation, error_bound, network
     >>> net = network([([[1.0], [0.5]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
@@ -50,7 +50,7 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
     if not isinstance(bits, int) or bits not in (8, 16):
         raise ValueError(f"bits must be 8 or 16, got {bits!r}")
     sides = box_array(net, box)
-    net = rescaled(net, **scaling) if scaling else net
+    net = rescale(net, **scaling) if scaling else net
     offset, fraction = _input_format(sides)
     if np.abs(fraction).max() > 1000:
         raise ValueError(f"the sides of the box must be between 1e-290 and 1e290 long, got {box!r}; scale the inputs")

@@ -21,7 +21,7 @@ from plunit.pieces.formats.c_text import CLayer, Tables, origin, round_to
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.programs import FloatNetwork, Program
 from plunit.pieces.proofs.questions import Optimum, Verdict, claims
-from plunit.pieces.rewriting import rescaled
+from plunit.pieces.rewriting import rescale
 from plunit.pieces.rounding import EPS, rounded_up
 
 POINTS = 16
@@ -121,7 +121,7 @@ def save_c(
             states the sum: how far the program is from the formula.
         proved: answers of `holds`, `maximum` and `minimum` about this program, the FixedNetwork or
             `FloatNetwork(function, dtype)`, for the comment at the top.
-        **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescaled`, for raw inputs.
+        **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescale`, for raw inputs.
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
     if not c_text.is_name(chosen):
@@ -140,7 +140,7 @@ def save_c(
         text = fixed_header(function, chosen, fitted)
     else:
         check_network(function)
-        net = rescaled(function, **scaling) if scaling else function
+        net = rescale(function, **scaling) if scaling else function
         text = network_header(net, chosen, dtype, None if box is None else box_array(net, box), fitted)
     named = function.net if isinstance(function, FixedNetwork) else function
     given, lines = labels(1 if isinstance(named, Curve) else named.inputs, names, about)
@@ -152,7 +152,7 @@ def save_c(
 
 def _program(function: Any, dtype: str, scaling: Any) -> Program:
     if isinstance(function, Curve) or scaling:
-        raise ValueError("proved is for a network or a FixedNetwork without scaling; use rescaled or quantize first")
+        raise ValueError("proved is for a network or a FixedNetwork without scaling; use rescale or quantize first")
     return function if isinstance(function, Program) else FloatNetwork(function, dtype)
 
 
@@ -231,7 +231,7 @@ def _state(bound: Floats) -> str:
 
 def curve_header(curve: Curve, name: str, dtype: str, fitted: float | None = None) -> str:
     """Return the text of a header that defines `void name(real x, real *y)`; dead kinks are left out."""
-    merged = curve.merged()
+    merged = curve.merge()
     parts = {"knots": merged.knots[:-1], "values": merged.values[:-1], "slopes": merged.slopes}
     tables = {part: round_to(array, dtype) for part, array in parts.items()}
     check_knots(parts["knots"], tables["knots"].dtype)

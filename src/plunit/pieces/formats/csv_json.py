@@ -1,7 +1,8 @@
 """Curves as CSV, and curves and networks as JSON, whose numbers read back as the same bits.
 
 A curve in CSV is a row for each piece, for spreadsheets. A curve in JSON is an object with `knots` and
-other arrays; a network is an object with the list `layers`. These keys, in any order, decide what a JSON file holds.
+other arrays; a network is an object with the list `layers`. The keys, in any order, say which of the two a JSON file
+holds.
 """
 
 from __future__ import annotations
@@ -26,25 +27,25 @@ from plunit.pieces.formats.importer import Content, Importer, Model, build
 from plunit.pieces.graphs import LIMIT
 from plunit.pieces.networks import Layer, Network, check_network
 
-COLUMNS = ("slope", "intercept", "start", "end", "tolerance")
+_COLUMNS = ("slope", "intercept", "start", "end", "tolerance")
 """The columns of each output in CSV; start and end are f(low) and f(high)."""
 
 ARRAYS = {"knots": 1, "slopes": 2, "intercepts": 2, "values": 2, "tolerance": 2}
 """The arrays of a curve in JSON, and their numbers of axes."""
 
 _KEYS = {"layers", "knots"}
-"""A network in JSON has the first, a curve the second."""
+"""The first is the key of a network in JSON, the second that of a curve."""
 
 
 def save_csv(curve: Curve, path: str | Path) -> None:
     """Write one row for each piece: its ends, then slope, intercept, f(low), f(high) and tolerance of every output.
 
-    The number of activation patterns is that of the whole curve, and stands in every row.
+    Every row repeats the number of activation patterns of the whole curve.
     """
     parts = (curve.slopes, curve.intercepts, curve.values[:-1], curve.values[1:], curve.tolerance)
     columns = np.stack(parts, axis=2).reshape(len(curve.slopes), -1)
     table = np.column_stack([curve.knots[:-1], curve.knots[1:], columns]).tolist()
-    names = [f"{name}_{i}" for i in range(curve.values.shape[1]) for name in COLUMNS]
+    names = [f"{name}_{i}" for i in range(curve.values.shape[1]) for name in _COLUMNS]
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(["low", "high", "patterns", *names])
@@ -145,8 +146,8 @@ def _array(name: str, content: Any, axes: int) -> Floats:
 
 
 def _through(curve: Curve) -> Network:
-    """Return a curve as a network of one unit for each output; its first and last piece go on beyond the ends."""
-    merged = curve.merged()
+    """Return a curve as a network of one unit for each output, which extends the first and the last piece."""
+    merged = curve.merge()
     # knots count from 0, or from the end of the domain that is next to it: there f is one of the values
     start = min(max(0.0, merged.low), merged.high)
     # values at the knots come back; across a steep piece, its slope times its width is off by more than rounding
@@ -156,7 +157,7 @@ def _through(curve: Curve) -> Network:
     return build([(np.ones((outputs, 1)), np.full(outputs, -start)), Activation(knots, slopes.T, merged(start))])
 
 
-def _read(path: Path) -> Model:
+def _load(path: Path) -> Model:
     found = _parse(path)
     return Model(found if isinstance(found, Network) else _through(found))
 
@@ -165,7 +166,7 @@ def _recognises(content: Content) -> bool:
     first = re.match(r'\s*\{\s*"(\w*)', content.text())
     if first is None:
         return False
-    if first[1] in _KEYS:  # as `save_json` writes them: a large file is read once
+    if first[1] in _KEYS:  # the order of `save_json`, so that a large file is read once
         return True
     try:
         return content.size <= LIMIT and not _KEYS.isdisjoint(_content(content.path))
@@ -176,6 +177,6 @@ def _recognises(content: Content) -> bool:
 IMPORTER = Importer(
     "a network or a curve in JSON",
     _recognises,
-    _read,
+    _load,
     "write it with plunit.pieces.save_json",
 )

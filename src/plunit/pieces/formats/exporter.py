@@ -25,19 +25,19 @@ class Exporter:
     """A format that `save` writes, by the file's extension.
 
     To add one: write a module with a function `save_NAME(net, path)`, and a line in `EXPORTERS` below. `save`,
-    `plunit pieces --save` and `plunit fit --save` take it from there, and tests/pieces/formats/test_exporter.py runs
-    the same tests on every format. Check-list:
+    `plunit pieces --save` and `plunit fit --save` then offer it, and tests/pieces/formats/test_exporter.py runs the
+    same tests on every format. Check-list:
 
-    - The file is a function of the network, the box, the labels and the file's name alone: the same bytes each time.
-    - Numbers keep all their digits (`repr` of a float), or the file says how far off they are.
-    - Names of inputs are kept where there is room; they come from tables, and may hold anything that prints.
-    - A network that the format cannot hold is a ValueError that names the layer and the remedy.
-    - A format that is read, too, has an `Importer` in the same module, and what was written comes back.
+    - The file depends only on the network, the box, the labels and the file's name: the same bytes each time.
+    - Numbers keep all their digits (`repr` of a float), or the file states their error.
+    - Names of inputs are stored if the format can; they come from tables, and may contain any printable character.
+    - A network that the format cannot represent raises a ValueError that names the layer and the remedy.
+    - A format that `load` also reads has an `Importer` in the same module, and the network survives the round trip.
 
     Attributes:
         write: writes the network, or a curve, to the path, its third argument; the second is the box [in, 2], or None.
             `names` of the inputs and a text `about` the network are options.
-        only_curves: whether the format holds curves alone: a network then needs one input and a box.
+        only_curves: whether the format holds only curves, so that a network needs one input and a box.
     """
 
     write: Callable[..., None]
@@ -50,8 +50,8 @@ def save(
     """Write a network in the format that the extension names: .h, .onnx, .json or .csv, in upper or lower case.
 
     .h (C), .onnx and .json hold the whole network; with a box, (low, high) for each input, .h also states a bound on
-    its rounding errors there. .csv lists the pieces on the box, so it needs a box and one input. A Curve has a domain
-    of its own, and needs no box. `load` reads .onnx and .json. `names` of the inputs, and lines `about` the network,
+    its rounding errors there. .csv lists the pieces on the box, so it needs a box and one input. A Curve has its
+    domain, and needs no box. `load` reads .onnx and .json. `names` of the inputs, and lines `about` the network,
     become comments of C, metadata of ONNX and entries of JSON.
     """
     path = Path(path)
@@ -94,13 +94,13 @@ _LIBRARY = """
     tmpfile tmpnam tolower toupper trunc truncate ungetc unlink va_arg va_copy va_end va_start vfprintf vprintf
     vsnprintf vsprintf write y0 y1 yn EOF NULL NAN INFINITY HUGE_VAL
 """
-"""Names of the C library: a header that defines one could not be included next to <math.h> and the like."""
+"""Names of the C library: a header that defines one conflicts with <math.h> or another standard header."""
 
 _IN_LIBRARY = re.compile(rf"({'|'.join(_LIBRARY.split())})(f|l|f_r|l_r|F|L)?|(M|FP|MATH)_\w+")
 
 
 def c_name(path: Path) -> str:
-    """Return the name of the C function of a file: the file's, if C and its library leave it free, else with _network.
+    """Return the name of the C function of a file: that of the file, with _network if C or its library uses that.
 
     >>> [c_name(Path(name)) for name in ("valve.h", "exp.h", "valve_low.h", "1.h")]
     ['valve', 'exp_network', 'valve_low_network', 'network']
@@ -112,7 +112,7 @@ def c_name(path: Path) -> str:
 
 
 def call_note(path: Path) -> str:
-    """Return how to call the function of a C header that has not the name of its file; "" for others.
+    """Return how to call the function of a C header if its name is not that of the file; "" otherwise.
 
     >>> call_note(Path("exp.h")), call_note(Path("valve.h"))
     ('; call exp_network(x, y)', '')

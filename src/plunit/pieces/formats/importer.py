@@ -11,7 +11,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Floats
-from plunit.pieces.graphs import Room, check_bytes
+from plunit.pieces.graphs import Budget, check_bytes
 from plunit.pieces.networks import LayerLike, Network, network
 
 __all__ = ["Importer"]
@@ -28,13 +28,13 @@ class Importer:
     a file, with values from another program, to `WRITERS` of tests/support/model_files.py; then the tests in
     tests/pieces/formats/test_importers.py also run on it. Check-list:
 
-    - `recognises` looks only at content, never at the file's extension. It is true for one format only. It needs no
-      other package, so that a file's format is named even if the package that reads it is missing.
-    - `read` executes nothing that a file holds: no pickle, no lambda, no import by a name in the file.
+    - `recognises` looks only at the content, never at the extension, and is true for one format only. It needs no
+      other package, so that an error can name the format even if the package that reads it is missing.
+    - `read` executes nothing from a file: no pickle, no lambda, no import by a name in the file.
     - `read` checks sizes before it reserves memory: no part of a file and no array has more than `LIMIT` bytes, and all
-      arrays together, counted by one `Room`, at most twice that. A small file can name a large array, or one many
+      arrays together, counted by one `Budget`, at most twice that. A small file can name a large array, or one many
       times.
-    - Whatever `read` does not understand is an error that names the layer, never a layer left out.
+    - An unknown layer is an error that names it; no layer is skipped.
     - `read` makes its network with `build`, which checks the sizes of the layers.
     - Weights keep their values: float32 becomes float64 without rounding.
     - A package that `read` needs is imported in `read`, not above. Then an error names it. The package goes into
@@ -57,7 +57,7 @@ class Importer:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What was read of a file.
+    """The network in a file, and how it differs from the file.
 
     jump: [out], the largest difference between each output of the file and of the network, where the file jumps because
     its constants are rounded; None if it does not. rounded: whether factors and shifts, such as those of a BatchNorm,
@@ -83,13 +83,13 @@ class Model:
 
 def _describe_jump(path: Path, bound: Floats) -> str:
     return (
-        f"{path} jumps where its rounded constants do not meet, and the network is continuous; their outputs differ by "
+        f"{path} jumps where its rounded constants do not meet, but the network is continuous; their outputs differ by "
         f"at most {bound.max():.3g}"
     )
 
 
 class JumpWarning(UserWarning):
-    """A file jumps where its constants are rounded, and the network that was read is continuous.
+    """A file jumps where its constants are rounded, and the network read from it is continuous.
 
     bound: [out], the largest difference between each output of the file, in real arithmetic, and of the network.
     """
@@ -133,18 +133,18 @@ def _names_in_zip(path: Path) -> tuple[str, ...]:
         return ()
 
 
-def build(layers: Sequence[LayerLike], room: Room | None = None) -> Network:
+def build(layers: Sequence[LayerLike], budget: Budget | None = None) -> Network:
     """Return the network of these layers; ValueError if one of them is too wide, or if all need too much memory.
 
-    `room` is that of the file, if other arrays were made of it.
+    `budget` is that of the file, if it counts other arrays already.
 
     A small file can name a large width, and a layer of that width may need a square matrix: between two activations,
     and as the product of two affine layers.
     """
-    room, before, units = room or Room(), 0, 0
+    budget, before, units = budget or Budget(), 0, 0
     for layer in layers:
         if isinstance(layer, Activation):
-            room.take(f"a layer of {units:,} units", 8 * units * before)
+            budget.take(f"a layer of {units:,} units", 8 * units * before)
             before = units
         elif len(np.shape(layer[0])) == 2:
             units, inputs = np.shape(layer[0])

@@ -1,6 +1,6 @@
 """Fitted models of scikit-learn and models of Keras as networks: objects of the user's own program, not files.
 
-Neither package is imported: layers are known by the names of their classes.
+Neither package is imported: layers are recognised by the names of their classes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINEAR = """
     Perceptron QuantileRegressor Ridge RidgeCV RidgeClassifier RidgeClassifierCV SGDClassifier SGDRegressor
     TheilSenRegressor
 """
-"""Models whose prediction, or decision function, is coef_ x + intercept_: others with a coef_ put a function on top."""
+"""Models whose prediction, or decision function, is coef_ x + intercept_; others apply a function to that."""
 
 
 def from_sklearn(model: Any) -> Network:
@@ -72,7 +72,7 @@ def _perceptron(model: Any) -> list[LayerLike]:
         )
     if model.activation not in _HIDDEN:
         raise ValueError(f"{kind} has activation={model.activation!r}; only relu and identity are piecewise-linear")
-    # a classifier's network gives logits, so what follows them is left out
+    # a classifier's network returns logits, so the function of them is left out
     last = getattr(model, "out_activation_", "identity")
     if last != "identity" and not hasattr(model, "classes_"):
         raise ValueError(f"{kind} ends in {last}, which is not piecewise-linear; train with loss='squared_error'")
@@ -96,15 +96,15 @@ def _attribute(step: Any, name: str) -> Floats:
 
 
 def _center_and_scale(center: str, centered: str, scaled: str) -> Callable[[Any], list[LayerLike]]:
-    """Return what reads (x - center) / scale, for the names of the center and of the two options."""
+    """Return a reader of (x - center) / scale, for the names of the center and of the two options."""
 
-    def read(step: Any) -> list[LayerLike]:
+    def center_and_scale(step: Any) -> list[LayerLike]:
         units = int(_attribute(step, "n_features_in_"))
         shift = _attribute(step, center) if getattr(step, centered) else np.zeros(units)
         factor = 1 / _attribute(step, "scale_") if getattr(step, scaled) else np.ones(units)
         return _scale(factor, -factor * shift)
 
-    return read
+    return center_and_scale
 
 
 def _clip(step: Any, low: float, high: float) -> list[LayerLike]:
@@ -161,7 +161,7 @@ def from_keras(model: Any) -> Network:
 
 
 def _chain(model: Any, units: int) -> Iterator[LayerLike]:
-    """Yield the layers of a model into which so many features come."""
+    """Yield the layers of a model with this number of input features."""
     if _kind(model) == "Functional":
         _check_chain(model)
     for layer in model.layers:
@@ -206,7 +206,7 @@ def _kind(thing: Any, package: str = "keras") -> str:
 def _weights(layer: Any, count: int) -> list[Floats]:
     """Return the weights of a layer in float64; ValueError if they are not this many."""
     if getattr(layer, "quantization_mode", None):
-        raise ValueError(f"it is quantised ({layer.quantization_mode}); take the model from before")
+        raise ValueError(f"it is quantised ({layer.quantization_mode}); use the model before quantisation")
     found = [np.asarray(weight, dtype=np.float64) for weight in layer.get_weights()]
     if len(found) != count:
         raise ValueError(f"it has {len(found)} arrays of weights, but {count} are expected")
@@ -231,7 +231,7 @@ def _dense(layer: Any, units: int) -> list[LayerLike]:
 
 
 def _activation(layer: Any, units: int) -> list[LayerLike]:
-    """Return the activation of a layer: a function with a name, or a layer that acts on each feature alone."""
+    """Return the activation of a layer: a named function, or a layer that acts on each feature separately."""
     kind = _kind(layer.activation)
     if kind in _FUNCTIONS:
         return _FUNCTIONS[kind]()

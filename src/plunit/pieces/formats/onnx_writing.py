@@ -32,11 +32,10 @@ def save_onnx(
     """Write an ONNX model x [n, in] -> y [n, out]; needs the package `onnx`.
 
     Args:
-        function: a network, or a curve, whose first and last piece go on beyond the ends and whose dead kinks are left
-            out.
+        function: a network, or a curve, which is extended beyond its ends and loses its dead kinks.
         path: the file.
         dtype: "float64" or "float32", that of x, of y and of all numbers between.
-        relu: write the network as a plain ReLU network (`to_relu`), of Gemm and Relu alone.
+        relu: write the network as a plain ReLU network (`to_relu`), with Gemm and Relu only.
         names: of the inputs: `inputs` in the model's metadata, a list in JSON.
         about: the model's `doc_string`.
 
@@ -54,7 +53,7 @@ def bytes_of(
     if kind not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
     if relu and isinstance(function, Curve):
-        raise ValueError("relu=True rewrites networks, and this is a curve; give the network it was found from")
+        raise ValueError("relu=True needs a network, got a curve; give the network of this curve")
     try:
         import onnx
     except ModuleNotFoundError as error:
@@ -62,7 +61,7 @@ def bytes_of(
     graph = Graph(onnx, kind)
     if isinstance(function, Curve):
         inputs, outputs = 1, function.values.shape[1]
-        merged = function.merged()
+        merged = function.merge()
         check_knots(merged.knots[:-1], kind)
         _add_curve(graph, merged, onnx)
     else:
@@ -77,7 +76,7 @@ def bytes_of(
 
 
 class Graph:
-    """Nodes and arrays under names of their own."""
+    """Nodes and arrays with unique names."""
 
     def __init__(self, onnx: Any, dtype: np.dtype[Any]) -> None:
         self.nodes: list[Any] = []

@@ -48,7 +48,7 @@ def find_windows(shape: Sequence[int], slides: Sequence[Slide]) -> Ints:
 
 
 def pair_maxima(windows: Ints) -> tuple[list[Ints], Ints]:
-    """Return rounds of pairs that leave the maximum of each window, and its place after the last; log2 taps rounds.
+    """Return log2(taps) rounds of pairs that reduce each window to its maximum, and the places of the maxima.
 
     windows: [windows, taps], indices of numbers; -1 where a window has fewer. A round is [pairs, 2]: max(x[a], x[b]),
     or x[a] where b is -1; the next round has indices of its pairs. A pair that several windows have is compared once.

@@ -1,6 +1,6 @@
-"""`load`: the network in a file whose format is found by its content, or one line that says why it is refused.
+"""`load`: the network in a file, whose format is recognised by its content; or one line that says why it is refused.
 
-`IMPORTERS` are the formats that are read, `REFUSED` those that are known and not read, each with what to do instead.
+`IMPORTERS` are the formats that are read, `REFUSED` those that are recognised and refused, each with its remedy.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from plunit.pieces.networks import Network
 def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     """Return the network in a file: ONNX, torch.save, .nnet or JSON.
 
-    The format is found by the file's content. Nothing in the file is executed. ValueError if the file has no known
+    The format is recognised by the file's content. Nothing in the file is executed. ValueError if the file has no known
     format, or holds anything other than affine layers and piecewise-linear activations; its text has the format and
     the remedy in one line. ModuleNotFoundError names the package that a format needs: onnx or torch.
 
     A model of PyTorch with convolutions or pooling needs the `shape` of its input, (channels, height, width) or
-    (channels, length). Other formats state it themselves. A curve in JSON becomes a network of one input, whose first
-    and last piece go on beyond the ends of the curve.
+    (channels, length). Other formats contain it. A curve in JSON becomes a network of one input, which
+    extends the first and the last piece beyond the ends of the curve.
 
     The weights are those of the file as float64 values, and the network is their exact function: matrices in a row stay
     apart unless float64 holds their product. The exceptions are a factor and a shift for each number, which are joined
@@ -59,7 +59,7 @@ def read_model(path: str | Path, shape: tuple[int, ...] | None = None) -> Model:
     try:
         check_bytes("it", content.size)
         if shape is not None and not importer.takes_shape:
-            raise ValueError(f"it takes no shape, got {shape}; only models of PyTorch need one")
+            raise ValueError(f"this format takes no shape, got {shape}; only models of PyTorch need one")
         return importer.read(path, shape) if importer.takes_shape else importer.read(path)
     except MemoryError:
         raise
@@ -94,6 +94,10 @@ def _has(ending: str) -> Callable[[Content], bool]:
     return lambda content: any(name.endswith(ending) for name in content.members)
 
 
+def _starts_with(start: bytes) -> Callable[[Content], bool]:
+    return lambda content: content.head.startswith(start)
+
+
 _is_script, _is_exported, _is_saved = _has("/constants.pkl"), _has("archive_format"), _has("/data.pkl")
 
 
@@ -112,21 +116,9 @@ def _is_safetensors(content: Content) -> bool:
     return 2 <= length <= content.size - 8 and content.head[8:9] == b"{"
 
 
-def _is_keras(content: Content) -> bool:
-    return {"config.json", "model.weights.h5"} <= set(content.members)
-
-
-def _is_npz(content: Content) -> bool:
-    return bool(content.members) and all(name.endswith(".npy") for name in content.members)
-
-
-def _starts_with(start: bytes) -> Callable[[Content], bool]:
-    return lambda content: content.head.startswith(start)
-
-
 def _read_torch(path: Path, shape: tuple[int, ...] | None = None) -> Model:
     # by name, because plunit.pieces does not import PyTorch
-    model: Model = importlib.import_module("plunit.torch.exact.saved").read(path, shape)
+    model: Model = importlib.import_module("plunit.torch.exact.saved").load(path, shape)
     return model
 
 
@@ -148,7 +140,7 @@ _KERAS = "load it with keras.models.load_model(path), and give the model to plun
 
 
 class RefusedFormat(NamedTuple):
-    """A format that is known and not read: its name, how it is recognised, why it is not read, and what to do."""
+    """A format that is recognised and refused: its name, how it is recognised, the reason, and the remedy."""
 
     name: str
     recognises: Callable[[Content], bool]
@@ -167,7 +159,12 @@ REFUSED = (
         "a pickle can run any code when it is read",
         "unpickle it yourself if you trust it, and give a model of scikit-learn to plunit.pieces.from_sklearn",
     ),
-    RefusedFormat("a Keras model", _is_keras, "only Keras itself reads its files", _KERAS),
+    RefusedFormat(
+        "a Keras model",
+        lambda content: {"config.json", "model.weights.h5"} <= set(content.members),
+        "only Keras itself reads its files",
+        _KERAS,
+    ),
     RefusedFormat(
         "an HDF5 file", _starts_with(b"\x89HDF\r\n\x1a\n"), "Keras's old format, and weights, are not read", _KERAS
     ),
@@ -179,7 +176,7 @@ REFUSED = (
     ),
     RefusedFormat(
         "an archive of NumPy arrays",
-        _is_npz,
+        lambda content: bool(content.members) and all(name.endswith(".npy") for name in content.members),
         _ARRAYS,
         "build the network with plunit.pieces.network and save it with plunit.pieces.save_json",
     ),
@@ -190,7 +187,7 @@ REFUSED = (
         "save the network itself, or its curve, as .json",
     ),
 )
-"""The formats that are known and not read."""
+"""The formats that are recognised and refused."""
 
 
 def _import_error(user: str, error: ImportError) -> ImportError:

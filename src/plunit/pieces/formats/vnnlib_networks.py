@@ -22,7 +22,7 @@ from plunit.pieces.formats.vnnlib import DEPTH, Formula, is_newer, name_file, pa
 from plunit.pieces.graphs import check_bytes
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.properties import Property
-from plunit.pieces.rewriting import side_by_side
+from plunit.pieces.rewriting import join_networks
 
 _KINDS = {
     "And": "and",
@@ -89,7 +89,7 @@ class Specification:
                     f"{given[0]} and {given[1]}; check that the two belong together"
                 )
         parts = [nets[same] for same in self.weights.values()]
-        return side_by_side(parts, list(self.inputs.values()), self.property.inputs)
+        return join_networks(parts, list(self.inputs.values()), self.property.inputs)
 
 
 def parse_specification(text: str) -> Specification:

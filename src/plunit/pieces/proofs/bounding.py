@@ -23,7 +23,7 @@ import numpy as np
 from plunit.base.machine import processors
 from plunit.pieces.activation import Functions, at_pieces
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.merging import merge
+from plunit.pieces.merging import merge_units
 from plunit.pieces.networks import Layer, Network, exact_outputs
 from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
 from plunit.pieces.proofs.properties import Condition, Domain
@@ -45,7 +45,7 @@ class Model:
     @classmethod
     def of(cls, net: Network, box: Floats) -> Model:
         """Leave out units and clips that change nothing on the box."""
-        return cls(without_clip(merge(net), box))
+        return cls(without_clip(merge_units(net), box))
 
     @cached_property
     def weight(self) -> Floats:

@@ -15,7 +15,7 @@ from plunit.pieces.boxes import box_array, box_text, check_size
 from plunit.pieces.exact import line_curves
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.exact.line_curves import Curve
-from plunit.pieces.merging import merge
+from plunit.pieces.merging import merge_units
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.programs import Program
 from plunit.pieces.proofs.aims import Inputs, LargestGoal, Margin, ProgramGoal, ProgramMargin
@@ -188,13 +188,13 @@ def distance(
     if isinstance(one, Curve) and isinstance(other, Curve):
         if box is not None or constraints is not None:
             raise TypeError("curves have a domain of their own; give distance(one, other) alone")
-        return line_curves.distance(one, other)
+        return line_curves.curve_distance(one, other)
     if not (isinstance(one, Network) and isinstance(other, Network)) or box is None:
         raise TypeError(
             f"distance takes two curves, or two networks and a box, got {type(one).__name__}, {type(other).__name__}"
             f"{' without a box' if box is None else ''}"
         )
-    start, both = time.monotonic(), merge(difference(one, other))  # what is equal in both cancels exactly
+    start, both = time.monotonic(), merge_units(difference(one, other))  # what is equal in both cancels exactly
     asked, effort = _question(both, box, constraints), Effort.of(time_limit, progress).after(start)
     return largest_of([_largest(both, asked, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
 

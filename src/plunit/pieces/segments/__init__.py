@@ -1,5 +1,5 @@
 """Curves of few pieces with free knots: least-squares fits of data, and the closest curves to a given one.
 
-Points (x, y) enter `least_squares.py`, and a `Segments` with its curve leaves. A `Curve` enters `simplifying.py`, and
-one with fewer pieces leaves.
+`least_squares.py` turns points (x, y) into `Segments` with a curve: open it first, then `search.py`, which finds knots,
+and `sums.py`, which evaluates errors. `simplifying.py` turns a `Curve` into one with fewer pieces.
 """

@@ -14,21 +14,21 @@ from plunit.pieces.arrays import Floats
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.rounding import EPS
 from plunit.pieces.segments import search
-from plunit.pieces.segments.sums import Data, Sums, check_pieces, read_data
+from plunit.pieces.segments.sums import SortedData, Sums, check_segments, read_data
 
 MOST_SEGMENTS = 30
-"""The most segments that are tried when their number is not given."""
+"""Maximum number of segments that are tried when their number is not given."""
 
-PATIENCE = 3
-"""The search ends when this many more segments have not lowered the criterion."""
+_PATIENCE = 3
+"""The search ends when this number of further segments has not lowered the criterion."""
 
 PARAMETERS = 2
 """The cost of a segment in the criterion BIC (Schwarz, 1978): two parameters, a place and a value. Costs from 1 to 3
 were tried: 1.75 and 2 find the number about equally often, smaller costs find too many segments, larger ones too
 few."""
 
-_POLISH_STEPS, ENOUGH = 12, 1e-12
-"""The most Gauss-Newton steps in the end, which end when they lower the error by less than this part."""
+_POLISH_STEPS, _ENOUGH = 12, 1e-12
+"""Maximum number of final Gauss-Newton steps, which end when they lower the error by less than this fraction."""
 
 
 class Trial(NamedTuple):
@@ -72,13 +72,13 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
     sums = Sums.of(data.x, data.y, data.w)
     if pieces is None:
         return _result(data, *_choose(data, sums, distinct))
-    count = check_pieces(pieces, len(distinct))
+    count = check_segments(pieces, len(distinct))
     fit = _fit(data, sums, distinct, count)
     return _result(data, fit, [_trial(data, count, fit.error)])
 
 
-def _fit(data: Data, sums: Sums, distinct: Floats, count: int) -> Polished:
-    """Return the fit with so many segments; where points are too close for them, one with fewer and a segment split."""
+def _fit(data: SortedData, sums: Sums, distinct: Floats, count: int) -> Polished:
+    """Return the fit with this number of segments; if points are too close, one with fewer and a segment split."""
     fit = polish(sums, data.y, distinct if count == len(distinct) - 1 else search.best_knots(sums, distinct, count))
     if count == 1 or fit.error <= (1 + 1e-9) * polish(sums, data.y, distinct[[0, -1]]).error + _floor(data):
         return fit
@@ -88,15 +88,15 @@ def _fit(data: Data, sums: Sums, distinct: Floats, count: int) -> Polished:
     return Polished(knots, values, fewer.error)
 
 
-def _choose(data: Data, sums: Sums, distinct: Floats) -> tuple[Polished, list[Trial]]:
+def _choose(data: SortedData, sums: Sums, distinct: Floats) -> tuple[Polished, list[Trial]]:
     """Return the fit with the lowest criterion, and what was tried."""
     most = max(1, min(MOST_SEGMENTS, (len(distinct) - 1) // 2))
     sets, tried = list[Floats](), list[Trial]()
-    for count, knots in enumerate(search.starts(sums, search.places(distinct, most), most), 1):
+    for count, knots in enumerate(search.start_knots(sums, search.knot_places(distinct, most), most), 1):
         found, errors = search.refine(sums, knots[None], search.NEWTON_STEPS)
         sets.append(found[0])
         tried.append(_trial(data, count, float(errors[0])))
-        if count - _lowest(tried) > PATIENCE:
+        if count - _lowest(tried) > _PATIENCE:
             break
     fits: dict[int, Polished] = {}
     # the best number and its neighbours are searched more thoroughly
@@ -107,13 +107,13 @@ def _choose(data: Data, sums: Sums, distinct: Floats) -> tuple[Polished, list[Tr
     return fits[_lowest(tried)], tried
 
 
-def _trial(data: Data, count: int, error: float) -> Trial:
+def _trial(data: SortedData, count: int, error: float) -> Trial:
     n = len(data.x)
     value = n * np.log(max(error, _floor(data)) / n) + PARAMETERS * count * np.log(n)
     return Trial(count, error, float(value))
 
 
-def _floor(data: Data) -> float:
+def _floor(data: SortedData) -> float:
     """Return the squared error of rounding."""
     return (64 * EPS) ** 2 * len(data.x)
 
@@ -122,7 +122,7 @@ def _lowest(tried: list[Trial]) -> int:
     return min(tried, key=lambda trial: trial.criterion).pieces
 
 
-def _result(data: Data, fit: Polished, tried: list[Trial]) -> Segments:
+def _result(data: SortedData, fit: Polished, tried: list[Trial]) -> Segments:
     """Return the fit in the units of the data."""
     place, values = data.middle[0] + data.scale[0] * fit.knots, data.middle[1] + data.scale[1] * fit.values
     place[0], place[-1] = data.ends
@@ -157,7 +157,7 @@ def polish(sums: Sums, y: Floats, knots: Floats) -> Polished:
             break
         else:
             damping = 1e-2
-        if 0 <= gain <= ENOUGH * best.error:
+        if 0 <= gain <= _ENOUGH * best.error:
             break
     return best
 

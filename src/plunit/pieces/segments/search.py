@@ -15,29 +15,29 @@ from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.segments.sums import Parabola, Parts, Sums, chain_parabolas, extend, join_parabolas
 
 PLACES = 64
-"""The number of places for knots, about; up to twice as many for few points, because then the points are places."""
+"""The approximate number of places for knots; up to twice that for few points, which are then the places."""
 
 PATHS = 6
 """The number of sets of knots that each program gives."""
 
-STEPS = 5
+_STEPS = 5
 """The Gauss-Newton steps of each set."""
 
-ROUNDS, WORTH = 8, 1e-4
-"""The most rounds of programs, and the part by which a round must lower the error if another one is to follow."""
+_ROUNDS, WORTH = 8, 1e-4
+"""Maximum number of rounds of programs, and the relative gain of a round below which it is the last."""
 
-MANY = 240
-"""The most rounds times segments, because a round takes long for many segments; but two rounds at least."""
+_MANY = 240
+"""Maximum of rounds times segments, because a round is slow for many segments; at least two rounds."""
 
 TUNED, SPREAD, WORSE = 3, 0.006, 6.0
-"""The most sets of knots that are tuned; how far apart they are, as a part of half the interval; and how much larger
-their errors may be than the least, as a part and times the number of points."""
+"""Maximum number of sets of knots that are tuned; their distance, as a fraction of half the interval; and how much
+their errors may exceed the smallest, as a fraction times the number of points."""
 
 CLOSEST = 1e-6
-"""Knots stay at least that far apart, as a part of half the interval."""
+"""The smallest distance of two knots, as a fraction of half the interval."""
 
 NEWTON_STEPS, _NEWTON_WORTH = 20, 1e-7
-"""The most steps, which end when they lower no error by more than this part."""
+"""Maximum number of steps, which end when none lowers an error by more than this fraction."""
 
 EVEN, GROWING = np.arange(17.0), np.append(0, np.geomspace(1 / 64, 3, 16))
 DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
@@ -45,10 +45,10 @@ DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
 With growing distances one knot can move far while its neighbours move a little."""
 
 _WINDOW_ROUNDS, _WINDOW_WORTH, _WINDOW_STEPS = 4, 1e-8, 6
-"""The most rounds, the part by which a round must lower the error if another one is to follow, and its Newton steps."""
+"""Maximum number of rounds, the relative gain of a round below which it is the last, and its number of steps."""
 
 
-def places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
+def knot_places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
     """Return places for knots: even steps through the distinct x, or the middles of these steps, and given knots."""
     last, few = len(x) - 1, 2 * PLACES
     steps = last * (few // last) if last <= few else max(PLACES, 2 * segments)
@@ -72,7 +72,7 @@ def parts_between(sums: Sums, where: Floats) -> Parts:
         return sums.between(where[:, None], where)
 
 
-def sweep(parts: Parts, ridge: float, count: int) -> tuple[list[Parabola], list[Ints]]:
+def sweep_places(parts: Parts, ridge: float, count: int) -> tuple[list[Parabola], list[Ints]]:
     """Return the least errors from the first place to all places, and the places of the knots before.
 
     The lists hold 0, ..., count and 1, ..., count segments. One parabola is kept for each place: that of the best place
@@ -94,13 +94,13 @@ def sweep(parts: Parts, ridge: float, count: int) -> tuple[list[Parabola], list[
     return found, before
 
 
-def starts(sums: Sums, where: Floats, most: int) -> list[Floats]:
+def start_knots(sums: Sums, where: Floats, most: int) -> list[Floats]:
     """Return knots for 1, ..., most segments."""
-    _, before = sweep(parts_between(sums, where), sums.ridge, most)
-    return [where[trace(before[: count + 1], len(where) - 1)] for count in range(most)]
+    _, before = sweep_places(parts_between(sums, where), sums.ridge, most)
+    return [where[trace_back(before[: count + 1], len(where) - 1)] for count in range(most)]
 
 
-def trace(before: list[Ints], last: int) -> list[int]:
+def trace_back(before: list[Ints], last: int) -> list[int]:
     """Return the places of the knots up to the last one."""
     at = [last]
     for origin in reversed(before):
@@ -117,9 +117,9 @@ def paths(sums: Sums, where: Floats, count: int) -> Floats:
     parts, last = parts_between(sums, where), len(where) - 1
     if count == 1:
         return where[[[0, last]]]
-    left, before = sweep(parts, sums.ridge, count - 1)
+    left, before = sweep_places(parts, sums.ridge, count - 1)
     mirrored = Parts(*(part.T[::-1, ::-1] for part in parts.reverse()))
-    right, behind = sweep(mirrored, sums.ridge, count - 1)
+    right, behind = sweep_places(mirrored, sums.ridge, count - 1)
     errors = np.full((count - 1, last + 3), np.inf)
     for j in range(1, count):
         errors[j - 1, 1:-1] = join_parabolas(left[j], Parabola(*(part[::-1] for part in right[count - j])), sums.ridge)
@@ -128,8 +128,8 @@ def paths(sums: Sums, where: Floats, count: int) -> Floats:
     found: dict[tuple[int, ...], None] = {}
     for i in np.argsort(error[rows, columns], kind="stable").tolist():
         j, place = int(rows[i]) + 1, int(columns[i])
-        ahead = trace(behind[: count - j], last - place)[-2::-1]
-        found[(*trace(before[:j], place), *(last - at for at in ahead))] = None
+        ahead = trace_back(behind[: count - j], last - place)[-2::-1]
+        found[(*trace_back(before[:j], place), *(last - at for at in ahead))] = None
         if len(found) == PATHS:
             break
     return np.asarray(where[np.array(list(found))])
@@ -142,9 +142,9 @@ def best_knots(sums: Sums, distinct: Floats, count: int, knots: Floats | None = 
     """
     sets = np.empty((0, count + 1)) if knots is None else knots[None]
     errors, lowest = fit_values(sums, sets).error, np.inf
-    for turn in range(max(2, min(ROUNDS, MANY // count))):
-        where = places(distinct, count, turn % 2 == 1, sets[0] if len(sets) else None)
-        found, more = refine(sums, paths(sums, where, count), STEPS)
+    for turn in range(max(2, min(_ROUNDS, _MANY // count))):
+        where = knot_places(distinct, count, turn % 2 == 1, sets[0] if len(sets) else None)
+        found, more = refine(sums, paths(sums, where, count), _STEPS)
         sets, errors = np.concatenate([sets, found]), np.concatenate([errors, more])
         order = np.argsort(errors, kind="stable")
         sets, errors = sets[order], errors[order]
@@ -233,7 +233,7 @@ def knot_step(knots: Floats, values: Floats, fit: Fit, damping: Floats) -> Float
 
 
 def rooms(knots: Floats) -> Floats:
-    """Return how far the knots beside each segment may move into it, [..., k]."""
+    """Return how far the two knots of each segment may move into it, [..., k]."""
     return np.maximum(0.45 * (knots[..., 1:] - knots[..., :-1] - CLOSEST), 0.0)
 
 
@@ -265,7 +265,7 @@ def tune(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
     _, error = chain_parabolas(sums, knots)
     for _ in range(_WINDOW_ROUNDS if len(knots) > 2 else 0):
         for distances in DISTANCES:
-            knots = choose(sums, knots, windows(distinct, knots, distances))
+            knots = choose_knots(sums, knots, windows(distinct, knots, distances))
         knots, found = settle(sums, distinct, knots)
         gain, error = error - found, found
         if not gain > _WINDOW_WORTH * error:
@@ -307,11 +307,11 @@ def windows(distinct: Floats, knots: Floats, distances: Floats) -> Floats:
     return np.where((place < inner - room[:-1]) | (place > inner + room[1:]), inner, place)
 
 
-def choose(sums: Sums, knots: Floats, place: Floats) -> Floats:
+def choose_knots(sums: Sums, knots: Floats, place: Floats) -> Floats:
     """Return the best knots of the windows [k - 1, places], by a dynamic program; never worse than the knots.
 
-    For each place of a knot the place of the knot before is that with the least error of the whole curve, if the knots
-    behind stay where they are.
+    For each place of a knot the place of the knot before is that with the least error of the whole curve, if the later
+    knots stay in place.
     """
     ridge, columns = sums.ridge, np.arange(place.shape[1])
     ends = Parabola(*(part[2:, None] for part in chain_parabolas(sums, knots)[0]))

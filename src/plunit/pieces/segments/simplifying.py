@@ -15,17 +15,17 @@ from typing import NamedTuple
 import numpy as np
 
 from plunit.base.ranges import as_count
-from plunit.pieces.exact.line_curves import Curve, distance
+from plunit.pieces.exact.line_curves import Curve, curve_distance
 from plunit.pieces.rounding import EPS
 
 SLACK = 4e-15
 """A line may leave the tube by this much; values are between -1 and 1."""
 
-CLOSE = 1e-13
-"""The search for the smallest error ends when it is known to this part of it."""
+_CLOSE = 1e-13
+"""The relative accuracy of the smallest error at which the search ends."""
 
-ROUNDING = 1e-12
-"""An error above the tolerance by no more than this part of the largest value is within it."""
+_ROUNDING = 1e-12
+"""An error may exceed the tolerance by this fraction of the largest value."""
 
 Point = tuple[float, float]
 
@@ -60,15 +60,15 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
     most = None if pieces is None else as_count("pieces", pieces, 1, np.inf)
     if tolerance is not None and not 0 <= tolerance < np.inf:
         raise ValueError(f"tolerance must be a number >= 0, got {tolerance}")
-    merged = curve.merged()
+    merged = curve.merge()
     bottom, top = float(merged.values.min()), float(merged.values.max())
     middle, half = bottom / 2 + top / 2, top / 2 - bottom / 2
     unit = half or 1.0
     x, y = merged.knots.tolist(), ((merged.values[:, 0] - middle) / unit).tolist()
     corners = _closest(x, y, most, None if tolerance is None else float(tolerance) / unit)
     found = merged if corners is None else _through(corners, middle, half)
-    error = distance(curve, found)
-    if tolerance is not None and error > tolerance + ROUNDING * float(np.abs(curve.values).max()):
+    error = curve_distance(curve, found)
+    if tolerance is not None and error > tolerance + _ROUNDING * float(np.abs(curve.values).max()):
         # on a very steep piece the rounding of a knot is more than the tolerance
         return Simplified(curve, 0.0)
     return Simplified(found, error)
@@ -84,7 +84,7 @@ def _closest(x: list[float], y: list[float], most: int | None, e: float | None) 
     if best is None or len(best) > all_of:
         return None
     low, most = 0.0, most or len(best) - 1
-    while high - low > CLOSE * high and high > SLACK:
+    while high - low > _CLOSE * high and high > SLACK:
         trial = (low + high) / 2
         found = chain(x, y, trial, most)
         if found is None:
@@ -221,7 +221,7 @@ def _meets(funnel: Funnel, line: Line, side: int, x: float, y: float, e: float) 
 
 
 def _behind(start: Point, end: Point, side: int, x: Sequence[float], y: Sequence[float], i: int, e: float) -> Funnel:
-    """Return the lines that cross the last one between `start` and `end`; the tube goes on from knot i.
+    """Return the lines that cross the last one between `start` and `end`; the tube continues from knot i.
 
     They stay beyond the wall that the last line touches, and at `end` within the tube.
     """

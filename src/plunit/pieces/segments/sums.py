@@ -24,17 +24,17 @@ import numpy as np
 from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats
 
-MANY = 300
-"""The most segments that can be asked for, unless there is one between all neighbouring points."""
+_MANY = 300
+"""Maximum number of segments, unless there is one between all neighbouring points."""
 
 LEAST = 1e-150
-"""The least span of x; the squares of smaller numbers, and of the reciprocals of such, may not be numbers."""
+"""The smallest span of x: squares of smaller numbers may underflow, and those of their reciprocals overflow."""
 
 RIDGE = 1e-12
-"""Added to the diagonal of the equations, as a part of the weight of all points: a segment may hold no point."""
+"""Added to the diagonal of the equations, as a fraction of the weight of all points: a segment may hold no point."""
 
 
-class Data(NamedTuple):
+class SortedData(NamedTuple):
     """Sorted data in the units of the search: x in [-1, 1], |y| <= 1, weights of mean 1; and how to go back."""
 
     x: Floats
@@ -64,7 +64,7 @@ def _check_data(x: Any, y: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
     return arrays["x"][order], arrays["y"][order], arrays["weights"][order]
 
 
-def read_data(x: Any, y: Any, weights: Any) -> Data:
+def read_data(x: Any, y: Any, weights: Any) -> SortedData:
     """Return the data in the units of the search; ValueError if they cannot be fitted."""
     x, y, w = _check_data(x, y, weights)
     if len(x) < 2 or x[0] == x[-1]:
@@ -79,7 +79,7 @@ def read_data(x: Any, y: Any, weights: Any) -> Data:
     w = w / weight
     mean = float(y @ w / len(y))
     size = float(np.abs(y - mean).max()) or 1.0
-    return Data(
+    return SortedData(
         (x - middle) / half,
         (y - mean) / size,
         w,
@@ -90,13 +90,13 @@ def read_data(x: Any, y: Any, weights: Any) -> Data:
     )
 
 
-def check_pieces(pieces: int, distinct: int) -> int:
+def check_segments(pieces: int, distinct: int) -> int:
     """Return the number of segments; an error if it is not a positive integer, or too large for the data."""
     count = as_count("pieces", pieces, 1, np.inf)
     if count >= distinct:
         raise ValueError(f"pieces must be between 1 and {distinct - 1}, the different x less one, got {count}")
-    if count > MANY and count < distinct - 1:
-        raise ValueError(f"pieces must be at most {MANY}, got {count}; divide the data, or simplify a curve")
+    if count > _MANY and count < distinct - 1:
+        raise ValueError(f"pieces must be at most {_MANY}, got {count}; divide the data, or simplify a curve")
     return count
 
 
@@ -192,7 +192,7 @@ def join_parabolas(left: Parabola, right: Parabola, ridge: float) -> Floats:
 
 
 def chain_parabolas(sums: Sums, knots: Floats) -> tuple[Floats, float]:
-    """Return the parabolas [3, k + 1] of the parts of a curve behind its knots [k + 1], and the error of the curve."""
+    """Return the parabolas [3, k + 1] of the parts of a curve after its knots [k + 1], and the error of the curve."""
     # numbers, because arrays without axes are ten times slower
     segments = [Parts(*numbers) for numbers in np.transpose(sums.parts(knots)).tolist()]
     ridge = sums.ridge

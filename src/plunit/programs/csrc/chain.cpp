@@ -18,38 +18,38 @@
   FIELD(int64_t, count)
 STRUCT(SampleArrays, SAMPLE_ARRAYS)
 
-#define CHAIN_TASK(FIELD)                                                                                     \
-  FIELD(int64_t, features)                                                                                    \
-  FIELD(int64_t, blocks)                                                                                      \
-  FIELD(int64_t, sides) /* 1 for LeakyReLU, else 2 */                                                         \
-  FIELD(int64_t, learned) /* 3 with rho, 2 with c, else 1 */                                                  \
-  FIELD(const int64_t*, order) /* [maps, features]: row i of W is row order[i] of L U */                      \
-  FIELD(const float*, sign) /* [maps, features] of the diagonal of U */                                       \
-  FIELD(float, limit) /* bound on log-diagonals, log alpha, log c and logit rho */                            \
-  FIELD(float, tolerance) /* see patience */                                                                  \
-  FIELD(SampleArrays, training)                                                                               \
-  FIELD(SampleArrays, tests) /* tests.count is 0 without validation */                                        \
-  FIELD(int64_t, batch) /* samples of a step */                                                               \
-  FIELD(int64_t, nearest) /* neighbours of a kink */                                                          \
-  FIELD(int64_t, every) /* steps between validations */                                                       \
-  FIELD(uint64_t, seed) /* of the draws */                                                                    \
-  FIELD(int64_t, first)                                                                                       \
-  FIELD(int64_t, steps)                                                                                       \
-  FIELD(int64_t, patience) /* training ends after so many validations that are not better by the tolerance */ \
-  FIELD(const float*, rate) /* lr / (1 - beta1^t) of each step */                                             \
-  FIELD(const float*, root) /* 1 / sqrt(1 - beta2^t) of each step */                                          \
-  FIELD(const float*, rho) /* of each step, where it is not learned; 0 for kinks */                           \
-  FIELD(const float*, share) /* of each step: what the mean takes in */                                       \
-  FIELD(float*, theta) /* [parameters], as are Adam's moments and the running mean */                         \
-  FIELD(float*, mean)                                                                                         \
-  FIELD(float*, square)                                                                                       \
-  FIELD(float*, average)                                                                                      \
-  FIELD(float*, best) /* the running mean with the least loss on tests */                                     \
-  FIELD(float*, radii)  /* [blocks, features], see `Shape` */                                                 \
-  FIELD(float*, looks) /* the loss on tests at each validation */                                             \
-  FIELD(float, best_loss) /* in and out, as the next three: the least loss on tests */                        \
-  FIELD(float, mark) /* the last loss on tests that was better by the tolerance */                            \
-  FIELD(int64_t, best_step) /* the number of steps after which the least was found */                         \
+#define CHAIN_TASK(FIELD)                                                                              \
+  FIELD(int64_t, features)                                                                             \
+  FIELD(int64_t, blocks)                                                                               \
+  FIELD(int64_t, sides) /* 1 for LeakyReLU, else 2 */                                                  \
+  FIELD(int64_t, learned) /* 3 with rho, 2 with c, else 1 */                                           \
+  FIELD(const int64_t*, order) /* [maps, features]: row i of W is row order[i] of L U */               \
+  FIELD(const float*, sign) /* [maps, features] of the diagonal of U */                                \
+  FIELD(float, limit) /* bound on log-diagonals, log alpha, log c and logit rho */                     \
+  FIELD(float, tolerance) /* see patience */                                                           \
+  FIELD(SampleArrays, training)                                                                        \
+  FIELD(SampleArrays, tests) /* tests.count is 0 without validation */                                 \
+  FIELD(int64_t, batch) /* samples of a step */                                                        \
+  FIELD(int64_t, nearest) /* neighbours of a kink */                                                   \
+  FIELD(int64_t, every) /* steps between validations */                                                \
+  FIELD(uint64_t, seed) /* of the draws */                                                             \
+  FIELD(int64_t, first)                                                                                \
+  FIELD(int64_t, steps)                                                                                \
+  FIELD(int64_t, patience) /* maximum number of validations without an improvement by the tolerance */ \
+  FIELD(const float*, rate) /* lr / (1 - beta1^t) of each step */                                      \
+  FIELD(const float*, root) /* 1 / sqrt(1 - beta2^t) of each step */                                   \
+  FIELD(const float*, rho) /* of each step, where it is not learned; 0 for kinks */                    \
+  FIELD(const float*, share) /* of each step: the weight of the new parameters in the mean */          \
+  FIELD(float*, theta) /* [parameters], as are Adam's moments and the running mean */                  \
+  FIELD(float*, mean)                                                                                  \
+  FIELD(float*, square)                                                                                \
+  FIELD(float*, average)                                                                               \
+  FIELD(float*, best) /* the running mean with the least loss on tests */                              \
+  FIELD(float*, radii)  /* [blocks, features], see `Shape` */                                          \
+  FIELD(float*, looks) /* the loss on tests at each validation */                                      \
+  FIELD(float, best_loss) /* in and out, as the next three: the least loss on tests */                 \
+  FIELD(float, mark) /* the last loss on tests that was better by the tolerance */                     \
+  FIELD(int64_t, best_step) /* the number of steps after which the least was found */                  \
   FIELD(int64_t, waited) /* how many validations ago the mark was */
 STRUCT(ChainTask, CHAIN_TASK)
 
@@ -73,7 +73,7 @@ class Memory {
   std::vector<std::unique_ptr<char[]>> held;
 };
 
-// sums += factor * row, from one place to another
+// sums += factor * row, for elements first to last
 inline void add_multiple(float* sums, float factor, const float* row, int64_t first, int64_t last) {
   for (int64_t j = first; j < last; ++j) sums[j] += factor * row[j];
 }
@@ -103,7 +103,7 @@ class Member {
     if (k.learned < 3) distance.resize(units * k.batch);
   }
 
-  // Returns the number of steps taken: a member that is out of patience stands still.
+  // Returns the number of steps taken; a member that has run out of patience takes none.
   int64_t train() {
     Draws<1> draws(&k.seed, k.training.count, k.first * k.batch);
     int64_t t = 0;
@@ -159,7 +159,7 @@ class Member {
     }
   }
 
-  // what the parameters imply: matrices and units; a rho of 0 stands for kinks
+  // matrices and units from the parameters; rho = 0 means kinks
   void imply(const float* from, float fixed_rho) {
     bent = k.learned == 3 || fixed_rho > 0.0f;
     unit = bent ? kind<Bent>() : k.sides == 2 ? kind<Kinked<true>>() : kind<Kinked<false>>();
@@ -200,7 +200,7 @@ class Member {
     for (int64_t i = 0; i < n; ++i) std::copy_n(whole + k.order[map * n + i] * n, n, weight + (map * n + i) * n);
   }
 
-  // Copy samples to rows of features; what fills the last sixteen has no weight.
+  // Copy samples to rows of features; padding to sixteen has no weight.
   void fetch(const SampleArrays& from, const int64_t* which, int64_t first, int64_t count, float scale) {
     for (int64_t s = 0; s < filled(count); ++s) {
       const int64_t row = s >= count ? 0 : which ? which[s] : first + s;
@@ -269,7 +269,7 @@ class Member {
     }
   }
 
-  // beyond the limit a number has no effect
+  // numbers beyond the limit have no effect
   float inside(int64_t i) const { return std::fabs(theta[i]) <= k.limit ? 1.0f : 0.0f; }
 
   // The gradients in L and U from that in W = P L U, G in the order of L U: G U^T below and L^T G above the diagonal.
@@ -311,7 +311,7 @@ class Member {
         for (int64_t s = 0; s < count; ++s) {
           const float u = before[at * SPAN + s];
           const float far = std::fabs((k.sides == 2 ? std::fabs(u) : u) - shapes[at].c);
-          // NaN of a member that diverges has no place in an order
+          // the NaN of a diverging member cannot be ordered
           distance[at * k.batch + i + s] = far == far ? far : std::numeric_limits<float>::infinity();
         }
     }
@@ -357,7 +357,7 @@ class Member {
 
 extern "C" {
 
-// Returns the number of steps taken, or NO_MEMORY. Then the member is as it was, because all memory is taken before the
+// Returns the number of steps, or NO_MEMORY; then the member is unchanged, because all memory is allocated before the
 // first step.
 int64_t plunit_chain(ChainTask* task) {
   return guarded([=] { return Member(*task).train(); });

@@ -1,5 +1,5 @@
 // Activations of a chain on samples of one feature, with slopes s > 0: value, log-slope and gradients.
-// With a = |u| (or -u for LeakyReLU) and r the part of the bend that is behind, s = 1 - (1 - alpha) r, and the value is
+// With a = |u| (or -u for LeakyReLU) and r the fraction of the bend passed, s = 1 - (1 - alpha) r, and the value is
 // a - (1 - alpha) R with R the integral of r. plunit.densities.density_network has the same formulas in NumPy.
 #pragma once
 #include "matrices.h"
@@ -59,7 +59,7 @@ static inline Vec signed_by(Vec x, Mask sign) { return (Vec)((Mask)x ^ sign); }
 // y = activation(u); logs, if given, gains the log-slopes.
 template <class Unit>
 static void unit_forward(const Shape& shape, const float* u, float* y, float* logs, int64_t samples) {
-  const Shape k = shape;  // of its own, so that stores cannot change it
+  const Shape k = shape;  // a copy, which stores cannot change
   for (int64_t s = 0; s < samples; s += LANES) {
     const Vec x = load(u + s);
     const Mask sign = side<Unit>(x);

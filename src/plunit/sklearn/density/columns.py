@@ -15,37 +15,37 @@ from plunit.densities.density_network import MOST_FEATURES
 from plunit.ensemble.arrays import Array, is_constant
 
 NODES = 64  # the probability of an integer is a mean over this number of points of its interval
-INSIDE = 1 - 1e-9  # values are spread over this part of their interval: a point on its end may be on a bound
+SPREAD_OVER = 1 - 1e-9  # values are spread over this fraction of their interval, whose ends may be bounds
 
-TIED = 0.9  # a column is rounded if it has fewer distinct values than this part of the distinct rows
+TIED = 0.9  # a column is rounded if its distinct values are fewer than this fraction of the distinct rows
 
 GRID, FINEST = 10, 1e5
-"""A column is rounded, too, if it has more values than this, all on a grid of fewer places than that."""
+"""A column is also rounded if it has more than `GRID` values, all on a grid of fewer than `FINEST` places."""
 
-FEW = 0.1  # fewer distinct values than this part of the rows, in a column that is not of integers, are warned of
-REPEATED = 0.5  # a larger part of rows that repeat others is warned of
-ROUNDED = 1e-9  # values nearer than this part of their range are one
+FEW_DISTINCT = 0.1  # warn of fewer distinct values, as a fraction of the rows, in columns not of integers
+REPEATED = 0.5  # warn if a larger fraction of rows repeats others
+ROUNDED = 1e-9  # values closer than this fraction of their range are equal
 
-FAR = 1e6
-"""A bound that is farther from all values than so many times their range is no bound: its logarithm is a straight line,
-and rounds the values away."""
+FAR_BOUND = 1e6
+"""A bound farther from all values than this multiple of their range is ignored: the logarithm would be a straight line
+there, and lose the values to rounding."""
 
-EXACT = 2.0**53  # larger floating-point numbers are all integers
+EXACT_INTEGERS = 2.0**53  # larger floating-point numbers are all integers
 
 
 @dataclass(frozen=True)
 class Columns:
     """u = x, log(x - low), -log(high - x) or log((x - low) / (high - x)) for each column, by the bounds that it has."""
 
-    low: Array  # [n], the least value, or -inf
-    high: Array  # [n], the largest value, or inf
-    step: Array  # [n], the distance of neighbouring values of a rounded column, or 0
+    low: Array  # [n], the lower bound, or -inf
+    high: Array  # [n], the upper bound, or inf
+    step: Array  # [n], the smallest gap of values of a rounded column, or 0
     integer: Array  # [n], whether the values are integers; their intervals, value +- 1/2, are in the bounds
-    margin: Array  # [n], how far inside a value on a bound is taken to be
+    margin: Array  # [n], how far values on a bound are moved inside
 
     def scatter(self, x: Array, rng: np.random.RandomState) -> Array:
-        """Return rows of which rounded values are anywhere in their intervals, at random; within the bounds."""
-        x = x + (rng.random_sample(x.shape) - 0.5) * (INSIDE * self.step)
+        """Return rows with rounded values moved at random within their intervals and the bounds."""
+        x = x + (rng.random_sample(x.shape) - 0.5) * (SPREAD_OVER * self.step)
         x = np.where(x < self.low, 2 * self.low - x, x)
         return np.where(x > self.high, 2 * self.high - x, x)
 
@@ -60,7 +60,7 @@ class Columns:
         return u, (np.log(width) - logs[0] - logs[1]).sum(1)
 
     def from_line(self, u: Array) -> Array:
-        """Return the rows x; integers where the column has them."""
+        """Return the rows x, with integers in columns of integers."""
         from_low, from_high = np.isfinite(self.low), np.isfinite(self.high)
         with np.errstate(over="ignore", invalid="ignore"):
             part = 1 / (1 + np.exp(-u))
@@ -70,18 +70,18 @@ class Columns:
         return np.where(self.integer, rounded, np.clip(x, self.low, self.high))
 
     def admits(self, x: Array) -> Array:
-        """Return whether each value is possible, [rows, n]: within the bounds, and an integer where it must be."""
+        """Return whether each value is possible, [rows, n]: within bounds, and an integer in columns of integers."""
         return np.asarray((x >= self.low) & (x <= self.high) & (~self.integer | (x == np.rint(x))))
 
     def nodes(self) -> Array:
-        """Return offsets [nodes, n] in the intervals of integers: the middles of equal parts, each column shuffled."""
+        """Return offsets [nodes, n] in the intervals of integers: midpoints of equal parts, shuffled by column."""
         if not self.integer.any():
             return np.zeros((1, len(self.low)))
         middles = np.tile((np.arange(NODES) + 0.5) / NODES - 0.5, (len(self.low), 1))
         return np.asarray(np.random.default_rng(0).permuted(middles, axis=1).T * self.integer)
 
 
-class Labels:
+class ColumnLabels:
     """Columns by number or name."""
 
     def __init__(self, count: int, names: Sequence[str] | None) -> None:
@@ -100,10 +100,10 @@ class Labels:
         raise ValueError(f"{parameter} names columns by 0, ..., {self.count - 1}{known}, got {key!r}")
 
 
-def limits(bounds: Any, labels: Labels) -> tuple[Array, Array]:
-    """Return the bounds of all columns, low and high, with infinities for none.
+def limits(bounds: Any, labels: ColumnLabels) -> tuple[Array, Array]:
+    """Return the bounds of all columns, low and high, infinite for none.
 
-    They are given as one pair for all columns, as a pair or None for each, or as a dict from columns to pairs.
+    `bounds` is one pair for all columns, a pair or None for each, or a dict from columns to pairs.
     """
     low, high = np.full(labels.count, -math.inf), np.full(labels.count, math.inf)
     if bounds is None:
@@ -135,9 +135,9 @@ def _is_pair(value: Any) -> bool:
     return all(part is None or (isinstance(part, numbers.Real) and not isinstance(part, bool)) for part in value)
 
 
-def whole(x: Array, integers: Any, labels: Labels) -> Array:
-    """Return which columns hold integers: for "auto" all whose values are, else those of names, numbers or a mask."""
-    there = ((x == np.rint(x)) & (np.abs(x) < EXACT)).all(0)
+def find_integers(x: Array, integers: Any, labels: ColumnLabels) -> Array:
+    """Return which columns hold integers: all that do for "auto", else those given by names, numbers or a mask."""
+    there = ((x == np.rint(x)) & (np.abs(x) < EXACT_INTEGERS)).all(0)
     if isinstance(integers, str) and integers == "auto":
         return np.asarray(there)
     if isinstance(integers, str) or not isinstance(integers, (Sequence, Set, np.ndarray, type(None))):
@@ -150,42 +150,44 @@ def whole(x: Array, integers: Any, labels: Labels) -> Array:
         i = labels.find("integers", key)
         named[i] = True
         if not there[i]:
-            odd = x[(x[:, i] != np.rint(x[:, i])) | (np.abs(x[:, i]) >= EXACT), i][0]
-            raise ValueError(f"integers names {labels[i]}, which holds {odd:g}; round it, or leave it out of integers")
+            odd = x[(x[:, i] != np.rint(x[:, i])) | (np.abs(x[:, i]) >= EXACT_INTEGERS), i][0]
+            raise ValueError(f"integers names {labels[i]}, which holds {odd:g}; round it, or remove it from integers")
     return named
 
 
-def inspect(x: Array, rows: Array, bounds: Any, integers: Any, labels: Labels) -> tuple[Columns, Array, list[str]]:
+def inspect(
+    x: Array, rows: Array, bounds: Any, integers: Any, labels: ColumnLabels
+) -> tuple[Columns, Array, list[str]]:
     """Return the kinds of the columns that vary, the values of the constant ones (NaN for the others), and warnings.
 
     `x` are the distinct ones among all rows.
     """
     low, high = limits(bounds, labels)
-    integer, same = whole(x, integers, labels), is_constant(x)
+    integer, same = find_integers(x, integers, labels), is_constant(x)
     if same.all():
         raise ValueError("all columns of X are constant; a density needs a column that varies")
     if (varying := int((~same).sum())) > MOST_FEATURES:
         raise ValueError(
-            f"X must have at most {MOST_FEATURES} columns, got {varying}; put a PCA before, or drop columns"
+            f"X must have at most {MOST_FEATURES} columns, got {varying}; reduce them with a PCA, or drop columns"
         )
     _check_inside(x, low, high, labels)
     notes = [
-        f"{labels[i]} is constant, {x[0, i]:g}, and has no density: other values get the density 0, samples hold the "
+        f"{labels[i]} is constant, {x[0, i]:g}, and has no density: other values get the density 0, samples have the "
         f"constant; drop the column to leave it out"
         for i in np.flatnonzero(same).tolist()
     ]
     step = np.where(integer, 1.0, 0.0)
     for i in np.flatnonzero(~same & ~integer).tolist():
         step[i], count = _step(x[:, i])
-        if step[i] and count < FEW * len(x):
+        if step[i] and count < FEW_DISTINCT * len(x):
             notes.append(
                 f"{labels[i]} has only {count} values in {len(rows)} rows; they are spread out by {step[i]:g}, the "
-                f"least distance of two. If they are categories or counts, give integers"
+                f"smallest gap. If they are categories or counts, pass integers"
             )
     if len(x) < (1 - REPEATED) * len(rows) and not step[~same].all():
         notes.append(
             f"only {len(x)} of {len(rows)} rows are distinct; the others count as weights. If rows repeat because "
-            f"values are discrete, their density has no limit: give integers"
+            f"values are discrete, their density is unbounded: pass integers"
         )
 
     def is_discrete(values: Array, counts: Array) -> bool:
@@ -199,18 +201,17 @@ def inspect(x: Array, rows: Array, bounds: Any, integers: Any, labels: Labels) -
     return Columns(*(part[~same] for part in parts)), np.where(same, x[0], math.nan), notes
 
 
-def _check_inside(x: Array, low: Array, high: Array, labels: Labels) -> None:
+def _check_inside(x: Array, low: Array, high: Array, labels: ColumnLabels) -> None:
     """Raise ValueError unless all values are within the bounds."""
     for i in np.flatnonzero(((x < low) | (x > high)).any(0)).tolist():
         odd = x[(x[:, i] < low[i]) | (x[:, i] > high[i]), i][0]
         raise ValueError(
-            f"{labels[i]} holds {odd:g}, which is outside of its bounds [{low[i]:g}, {high[i]:g}]; correct the "
-            "values or the bounds"
+            f"{labels[i]} holds {odd:g}, outside its bounds [{low[i]:g}, {high[i]:g}]; correct the values or the bounds"
         )
 
 
 def _grid(values: Array) -> tuple[float, bool]:
-    """Return the least distance of values in order, except for rounding, and whether all distances are multiples."""
+    """Return the smallest gap of sorted values, up to rounding, and whether all gaps are multiples of it."""
     gaps = np.diff(values)
     gaps = gaps[gaps > ROUNDED * gaps.sum()]
     step = float(gaps.min())
@@ -218,7 +219,7 @@ def _grid(values: Array) -> tuple[float, bool]:
 
 
 def _step(x: Array) -> tuple[float, int]:
-    """Return the least distance of two values if the column is rounded, else 0, and how many values there are."""
+    """Return the smallest gap if the column is rounded, else 0, and the number of distinct values."""
     values = np.unique(x)
     step, on_grid = _grid(values)
     is_grid = on_grid and len(values) > GRID and values[-1] - values[0] < FINEST * step
@@ -226,15 +227,15 @@ def _step(x: Array) -> tuple[float, int]:
 
 
 def _near(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Return the bounds, without those that are far away."""
+    """Return the bounds, infinite where they are too far away."""
     least, most = x.min(0), x.max(0)
     with np.errstate(over="ignore"):
-        far = FAR * (most - least)
+        far = FAR_BOUND * (most - least)
         return np.where(least - low > far, -math.inf, low), np.where(high - most > far, math.inf, high)
 
 
 def _margins(x: Array, low: Array, high: Array) -> Array:
-    """Return half of the least distance of a value to a bound that it is not on."""
+    """Return half the smallest positive distance of a value to a bound."""
     distance = np.concatenate([x - low, high - x])
     distance[~np.isfinite(distance) | (distance <= 0)] = math.inf
     least = distance.min(0)

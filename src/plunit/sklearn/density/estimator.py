@@ -30,15 +30,15 @@ from plunit.sklearn.base import (
     check_name,
     check_number,
 )
-from plunit.sklearn.density.columns import Columns, Labels, inspect
+from plunit.sklearn.density.columns import ColumnLabels, Columns, inspect
 from plunit.sklearn.density.splits import (
     BestStart,
     WhitenedSplit,
     Whitening,
     best_starts,
-    identity,
     make_splits,
     mean_losses,
+    normal_network,
     repeat,
 )
 
@@ -46,57 +46,57 @@ if TYPE_CHECKING:
     from plunit.invertible import Flow
 
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
-"""The numbers of blocks that "auto" searches."""
+"""The numbers of blocks that "auto" tries."""
 
-MOST_PARAMETERS = 10_000  # of those that "auto" searches; nor have they more than there are numbers in X
-LARGEST = 1e300  # differences and sums of larger values overflow
-START, STEP = 1000, 8  # the numbers that a start needs in memory beside its parameters, and those of each step
+MOST_PARAMETERS = 10_000  # of networks that "auto" tries, which also have at most as many parameters as X has numbers
+LARGEST_VALUE = 1e300  # differences and sums of larger values overflow
+START, STEP = 1000, 8  # numbers in memory for a start besides its parameters, and for each step
 
-MOST_SAMPLED = 2**30  # the most numbers of a sample: 8 GiB
+MOST_SAMPLED = 2**30  # the maximum number of values in a sample: 8 GiB
 
 MixturePart = tuple[Whitening, DensityNetwork, float]
-"""A term weight p(v) |det dv/du| of p(u), with v the whitened u and p the density of the network."""
+"""A term weight p(v) |det dv/du| of p(u), where v is the whitened u and p the density of the network."""
 
-LOOKS, PATIENCE = 100, 30
-"""The number of looks at the validation rows, and of those without a better loss after which a start ends."""
+VALIDATIONS, MOST_WITHOUT_PROGRESS = 100, 30
+"""The number of validations, and of those without an improvement after which a start stops."""
 
 
 @dataclass(eq=False, repr=False)
 class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
-    """p(x) = mean of N(z; 0, 1) |det dz/dx| over `n_best` small invertible networks z = F(x), and a little normal.
+    """p(x) = mean of N(z; 0, 1) |det dz/dx| over `n_best` small invertible networks z = F(x).
 
-    Columns are scaled inside, and densities are in the units of the data. Rows are split into training rows and rows of
-    validation in `n_best` ways. On each split `n_init` starts of every number of blocks are trained by a compiled
-    program. The number of blocks with the best mean validation is taken; 0 blocks are a normal density.
+    Columns are scaled internally; densities are in the units of the data. Rows are split into training and validation
+    rows in `n_best` ways. On each split a compiled program trains `n_init` starts of every number of blocks. The number
+    of blocks with the lowest mean validation loss wins; 0 blocks are a normal density.
 
     Args:
         n_blocks: blocks of an affine map and an activation; a number, several to choose from, or "auto" for those of
-            0, 1, 2, 4, 8, 16 and 32 that have at most as many parameters as X has numbers, and at most 10,000.
+            0, 1, 2, 4, 8, 16 and 32 with no more parameters than X has numbers, and at most 10,000.
         activation: "smooth" (SmoothPLU with a learned rounding), "plu" (exact) or "leaky".
         bounds: (low, high) of all columns, a list of such pairs for each, or a dict from columns to pairs; None is no
-            bound. Bounded columns go through a logit, or through a logarithm if they have one bound. A bound that is
-            farther from all values than 1e6 times their range is left out, as `bounds_` shows.
-        integers: columns that hold integers; "auto" takes all whose values do, None takes none. Their values are
-            spread evenly over value +- 1/2, and `score_samples` gives the probability of the integer.
-        n_init: number of starts, of each number of blocks and on each split.
-        n_best: how many splits there are, and so how many networks are averaged.
-        max_iter: steps of the starts that are trained to the end; None takes 3 for each row, but at least 4,000 and at
-            most 20,000.
+            bound. Bounded columns go through a logit, or through a logarithm if they have one bound. A bound
+            farther from all values than 1e6 times their range is ignored, as `bounds_` shows.
+        integers: columns of integers; "auto" for all that hold only integers, None for none. Values are spread evenly
+            over value +- 1/2, and `score_samples` gives the probability of the integer.
+        n_init: number of starts for each number of blocks and split.
+        n_best: number of splits, and so of the averaged networks.
+        max_iter: steps of the starts that are trained to the end; None for 3 per row, at least 4,000 and at most
+            20,000.
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
         batch_size: rows of each step.
-        validation_fraction: the part of the rows that decides, on each split.
+        validation_fraction: the fraction of validation rows in each split.
         random_state: the same number gives the same bits, whatever the number of threads.
         verbose: show progress on the terminal.
 
     Attributes:
         n_blocks_: the number of blocks that was chosen.
         n_parameters_: the number of parameters of one network.
-        candidates_: the best start of each number of blocks on each split: loss, steps, whether it was chosen.
+        candidates_: the best start of each number of blocks on each split: loss, steps, whether the size was chosen.
         best_loss_: minus the mean log-likelihood of the validation rows, mean over the splits.
-        validation_scores_: the mean log-likelihood of validation of the best network, at each look.
+        validation_scores_: the mean log-likelihood of the best network's validation rows during training.
         n_iter_: steps of the longest training.
-        normal_share_: the part of a normal density in the mean, 1 / rows, so that no row is much less probable than by
-            a normal density; 0 for n_best=1.
+        normal_share_: the weight of a normal density in the mean, 1 / rows, so that no row is much less probable than
+            by a normal density; 0 for n_best=1.
 
     >>> from plunit.sklearn import PLUDensity
     >>> x = np.random.default_rng(0).normal(5, 2, (400, 1))
@@ -128,21 +128,21 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, sample_weight: Any) -> str:  # noqa: N803
         self._check()
         x = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        if (largest := np.abs(x).max()) > LARGEST:
-            raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST:g}; scale its columns")
+        if (largest := np.abs(x).max()) > LARGEST_VALUE:
+            raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST_VALUE:g}; scale its columns")
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         x, weight = folds.drop_negligible(x, weight)
         rows = x
         x, _, weight = folds.merge(x, x[:, :0], weight)
         rng = check_random_state(self.random_state)
-        labels = Labels(x.shape[1], getattr(self, "feature_names_in_", None))
+        labels = ColumnLabels(x.shape[1], getattr(self, "feature_names_in_", None))
         columns, self.constants_, notes = inspect(x, rows, self.bounds, self.integers, labels)
         for note in notes:
             warnings.warn(note, stacklevel=4)
         self.bounds_ = np.stack([columns.low, columns.high])
         self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
         x = x[:, np.isnan(self.constants_)]
-        if columns.step.all():  # equal rows are different points of an interval, not one point twice
+        if columns.step.all():  # equal rows are different points of an interval
             x, weight = repeat(x, weight)
         steps, every = self._steps(len(x))
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
@@ -155,11 +155,11 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
             starts=self.n_init,
             steps=steps,
             every=every,
-            patience=PATIENCE,
+            patience=MOST_WITHOUT_PROGRESS,
             batch=min(int(self.batch_size), len(splits[0].training.x)),
             lr=float(self.learning_rate_init),
             anneal=self.activation == "plu",
-            engine=choose_engine(None, "chain"),  # here, because Ctrl-C does not reach the threads that train
+            engine=choose_engine(None, "chain"),  # here, because Ctrl-C does not reach the training threads
         )
         self._keep(found, splits)
         self.normal_share_ = 1 / len(x) if self.n_blocks_ and self.n_best > 1 else 0.0
@@ -188,13 +188,13 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
             return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
         sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
         if not sizes:
-            raise ValueError("n_blocks must name a number of blocks, got none")
+            raise ValueError("n_blocks must have at least one number of blocks, got none")
         return [as_count('n_blocks, if not "auto",', one, 0, math.inf) for one in sizes]
 
     def _steps(self, rows: int) -> tuple[int, int]:
-        """Return the number of steps, and of those from one look at the validation rows to the next."""
+        """Return the number of steps, and of the steps between validations."""
         steps = min(max(3 * rows, 4000), 20_000) if self.max_iter is None else int(self.max_iter)
-        every = max(1, steps // LOOKS)
+        every = max(1, steps // VALIDATIONS)
         return steps // every * every, every
 
     def _progress(self, sizes: int) -> Progress:
@@ -247,14 +247,14 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if self.normal_share_ == 0:
             return list(zip(whitenings, networks, [1 / count] * count, strict=True))
         weights = np.repeat([1 - self.normal_share_, self.normal_share_], count) / count
-        normals = [identity(self.means_.shape[1])] * count
+        normals = [normal_network(self.means_.shape[1])] * count
         return list(zip(2 * whitenings, networks + normals, weights.tolist(), strict=True))
 
     def _kinds(self) -> Columns:
         return Columns(self.bounds_[0], self.bounds_[1], self.steps_, self.integers_, self.margins_)
 
     def score_samples(self, X: Any) -> Array:  # noqa: N803
-        """Return log p of rows X, in the units of the data; -inf outside of bounds and between integers."""
+        """Return log p of rows X, in the units of the data; -inf outside bounds and between integers."""
         check_is_fitted(self)
         x = validate_data(self, X, reset=False, dtype=np.float64)
         columns, mixture = self._kinds(), self._mixture()
@@ -269,7 +269,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def _varying(self, x: Array) -> tuple[Array, Array]:
-        """Return the columns that vary, and whether each row has the constants of the others."""
+        """Return the varying columns, and whether each row has the constants of the others."""
         varies = np.isnan(self.constants_)
         fixed = self.constants_[~varies]
         return x[:, varies], (np.abs(x[:, ~varies] - fixed) <= 2 * ROUNDING * np.spacing(np.abs(fixed))).all(1)
@@ -278,8 +278,8 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if odd.any() and isinstance(self.integers, str):
             where = np.flatnonzero(np.isnan(self.constants_))[odd].tolist()
             warnings.warn(
-                f"columns {where} held integers in fit and hold others now, which get the density 0; fit with "
-                "integers=None, or name the columns of integers",
+                f"columns {where} held only integers in fit; other values get the density 0; fit with "
+                "integers=None, or pass the columns of integers",
                 stacklevel=3,
             )
 
@@ -310,7 +310,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def to_torch(self) -> Flow:
         """Return the density of the best network as a `plunit.invertible.Flow` in float64, in the units of the data.
 
-        It is the density of the estimator for n_best=1; otherwise it is one of those that are averaged.
+        For n_best=1 it is the estimator's density, otherwise one of the averaged densities.
         """
         import torch
 
@@ -327,9 +327,9 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _log_prob(columns: Columns, mixture: list[MixturePart], nodes: Array, x: Array) -> Array:
-    """Return log p of rows that are possible: for integers the mean over the nodes of their intervals."""
+    """Return log p of possible rows: for integers the mean over the nodes of their intervals."""
     u, log_slopes = columns.to_line((x[:, None] + nodes).reshape(-1, x.shape[1]))
-    with np.errstate(over="ignore"):  # squares of rows far away: the density is 0
+    with np.errstate(over="ignore"):  # squares of rows far away, whose density is 0
         terms = [
             network.log_prob(white.forward(u)) + white.log_det + np.log(weight) for white, network, weight in mixture
         ]

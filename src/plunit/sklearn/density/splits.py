@@ -1,6 +1,6 @@
-"""Networks of several sizes, trained on several splits of the rows; the mean of all validations decides on the size.
+"""Networks of several sizes, trained on several splits of the rows; the mean validation loss selects the size.
 
-A `Whitening` gives columns mean 0, variance 1 and no correlation; by itself it makes a normal density.
+A `Whitening` gives columns mean 0, variance 1 and no correlation; without blocks it is a normal density.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 from plunit.base.machine import processors
 from plunit.base.progress import SECONDS, Progress
 from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
-from plunit.densities.chain import PreparedSample, prepare
+from plunit.densities.chain import PreparedSample, prepare_sample
 from plunit.ensemble.arrays import Array, Scale
 from plunit.sklearn.density.columns import Columns
 from plunit.sklearn.folds import FEWEST, LARGEST_FOLD
 
 SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
-"""Parts of the correlations that are given up; the validation rows choose one."""
+"""Factors by which correlations may be shrunk; the validation rows select one."""
 
 COPIES, MOST_COPIED = 8, 50_000
 """The number of copies in which rounded values are spread out, and the maximum number of rows for it."""
@@ -56,7 +56,7 @@ class Whitening:
 
 
 def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None) -> Whitening:
-    """Return the whitening of rows and weights, with the shrinkage that is best for those of validation.
+    """Return the whitening of rows and weights, with the best shrinkage for the validation rows.
 
     Correlations C become (1 - s) C + s I. Without validation rows, s = 1.
     """
@@ -71,15 +71,15 @@ def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None
     return min(found, key=lambda one: one.loss(*validation)) if validation else found[0]
 
 
-def identity(features: int) -> DensityNetwork:
-    """Return the network of no blocks with z = x: after a whitening it is a normal density."""
+def normal_network(features: int) -> DensityNetwork:
+    """Return the network without blocks, z = x: after a whitening, a normal density."""
     form = Architecture(features, 0)
     return DensityNetwork(form, np.zeros(form.parameters), np.arange(features)[None], np.ones((1, features)))
 
 
 @dataclass(frozen=True)
 class WhitenedSplit:
-    """Whitened rows to train on and rows that decide; `offset` makes losses those of the data's units, in nats."""
+    """Whitened training and validation rows; losses plus `offset` are in the units of the data, in nats."""
 
     whitening: Whitening
     training: PreparedSample
@@ -92,7 +92,7 @@ class WhitenedSplit:
 class BestStart:
     """The best start of one size on one split; `loss` and `looks` are minus the mean log-likelihood of validation.
 
-    `loss` is NaN if Ctrl-C came before it was trained.
+    `loss` is NaN if Ctrl-C ended the search before.
     """
 
     form: Architecture
@@ -104,14 +104,14 @@ class BestStart:
 
 
 def repeat(x: Array, weight: Array) -> tuple[Array, Array]:
-    """Return distinct rows as often as their weight says, and the weight of each."""
+    """Return distinct rows repeated by their weights, and the weight of each copy."""
     unit = max(weight.min(), weight.sum() / MOST_COPIED)
     times = np.maximum(1, np.rint(weight / unit)).astype(np.int64)
     return np.repeat(x, times, axis=0), np.repeat(weight / times, times)
 
 
 def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> list[tuple[Array, Array]]:
-    """Return `count` pairs of rows to train on and rows for validation, which differ as far as there are enough."""
+    """Return `count` pairs of training and validation rows, with different validation rows if there are enough."""
     order = rng.permutation(rows)
     if rows < FEWEST:
         return [(order, order)] * count
@@ -123,7 +123,7 @@ def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> lis
 def make_splits(
     x: Array, weight: Array, columns: Columns, share: float, count: int, rng: np.random.RandomState
 ) -> list[WhitenedSplit]:
-    """Return splits of distinct rows x; rounded values are spread out, in several copies of each row."""
+    """Return splits of distinct rows x; rounded values are spread out, in several copies."""
     copies = min(COPIES, max(1, MOST_COPIED // len(x))) if columns.step.any() else 1
     on_line = [columns.to_line(columns.scatter(x, rng)) for _ in range(copies)]
     u, slopes = np.stack([one[0] for one in on_line]), np.stack([one[1] for one in on_line])
@@ -140,7 +140,7 @@ def make_splits(
 
 
 def _sample(white: Whitening, u: Array, weight: Array) -> PreparedSample:
-    return prepare(Sample(white.forward(u), None if np.ptp(weight) == 0 else weight), u.shape[1], "X")
+    return prepare_sample(Sample(white.forward(u), None if np.ptp(weight) == 0 else weight), u.shape[1], "X")
 
 
 def best_starts(
@@ -154,7 +154,7 @@ def best_starts(
     The options are those of `search`.
     """
     tasks = [(form, split) for form in sizes for split in splits]
-    options["threads"] = max(1, processors() // len(tasks))  # of each search; the searches themselves run side by side
+    options["threads"] = max(1, processors() // len(tasks))  # of each search; the searches run in parallel
     shared = _Progress([form.parameters if form.blocks else 0 for form, _ in tasks], progress)
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i][0].parameters)  # the longest first
     with ThreadPoolExecutor(processors()) as pool:
@@ -166,7 +166,7 @@ def best_starts(
             except KeyboardInterrupt:
                 if not math.isfinite(shared.best):
                     raise
-                shared.asked = shared.interrupted = True  # the searches end at their next pause
+                shared.asked = shared.interrupted = True  # the searches stop at their next pause
             _wait(jobs.values())
             found = [jobs[i].result() for i in range(len(tasks))]
         except BaseException:
@@ -179,15 +179,15 @@ def best_starts(
 
 
 def _wait(jobs: Collection[Future[BestStart]]) -> None:
-    """Wait until all jobs have ended, awake now and then: a sleeping thread can miss a Ctrl-C as it falls asleep."""
+    """Wait until all jobs have ended, with timeouts, because a thread can miss a Ctrl-C while it starts to wait."""
     while wait(jobs, timeout=SECONDS).not_done:
         pass
 
 
 def mean_losses(found: Sequence[Sequence[BestStart]], splits: Sequence[WhitenedSplit]) -> Array:
-    """Return the mean loss of each size over the splits on which it was trained; inf if there are none.
+    """Return the mean loss of each size over the splits on which it was trained; inf without any.
 
-    If sizes were not trained on the same splits, losses are compared with that of a normal density on the same split.
+    If sizes were trained on different splits, losses are relative to a normal density on the same split.
     """
     losses = np.array([[one.loss for one in of_size] for of_size in found])
     if np.isnan(losses).any():
@@ -204,16 +204,16 @@ def _normal_loss(split: WhitenedSplit) -> float:
 
 def _best_start(form: Architecture, split: WhitenedSplit, shared: _Progress, i: int, options: Any) -> BestStart:
     shared.begin.wait()
-    if form.blocks == 0:  # the whitening is all there is to it
+    if form.blocks == 0:  # only the whitening
         loss = _normal_loss(split)
-        return BestStart(form, identity(form.features), loss, np.array([loss]), 0, 0)
+        return BestStart(form, normal_network(form.features), loss, np.array([loss]), 0, 0)
     if shared.asked:
-        return BestStart(form, identity(form.features), math.nan, np.empty(0), 0, 0)
+        return BestStart(form, normal_network(form.features), math.nan, np.empty(0), 0, 0)
     options = {"seed": split.seed, "progress": shared.part(i, split.offset), **options}
     try:
         member = search([form], split.training, split.validation, **options)[0]
     except NoFiniteStart:
-        return BestStart(form, identity(form.features), math.inf, np.array([math.inf]), 0, 0)
+        return BestStart(form, normal_network(form.features), math.inf, np.array([math.inf]), 0, 0)
     seen = np.flatnonzero(np.isfinite(member.looks))
     steps = int(seen[-1] + 1) * options["every"]
     looks = member.looks[seen].astype(np.float64) + split.offset
@@ -221,16 +221,16 @@ def _best_start(form: Architecture, split: WhitenedSplit, shared: _Progress, i: 
 
 
 class _Progress:
-    """The progress of many searches at once, as that of one."""
+    """The progress of many parallel searches, as of one."""
 
     def __init__(self, work: Sequence[float], progress: Progress) -> None:
         self.work, self.progress = np.asarray(work, float), progress
         self.done, self.best, self.lock = np.zeros(len(work)), math.inf, Lock()
         self.stop = self.asked = self.interrupted = False  # by an error; by `progress` or Ctrl-C; by Ctrl-C
-        self.begin = Event()  # set when all tasks are in the pool: only then does Ctrl-C keep what is known
+        self.begin = Event()  # set when all tasks are in the pool; only then can Ctrl-C keep results
 
     def part(self, i: int, offset: float) -> Progress:
-        """Return what the search of task i calls; it raises after an error, because nobody takes the result."""
+        """Return the progress function of task i; it raises after an error, because the result is not needed."""
 
         def call(done: float, best: float) -> object:
             if self.stop:

@@ -104,7 +104,7 @@ void forget_overwritten(const Tensor& x) {
   if (auto* node = dynamic_cast<torch::autograd::CppNode<Node>*>(x.grad_fn().get())) node->ctx_.mark_dirty({});
 }
 
-// Returns dx, and has the derivative 0 by y: PyTorch's activations have second derivatives, too, and they are 0.
+// Returns dx, with the derivative 0 with respect to y, as PyTorch's own activations have it.
 struct Connected : torch::autograd::Function<Connected> {
   static Tensor forward(AutogradContext* ctx, const Tensor& dx, const Tensor& y) {
     ctx->save_for_backward({y});

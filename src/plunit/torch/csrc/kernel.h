@@ -25,7 +25,7 @@ template <typename T>
 using wide_t = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 // One alpha, c and rim per channel. The rim, the least number of the tensor's own dtype above c, is the least magnitude
-// of an outer output: with it |y| > c holds wherever |x| > c, in floating point too, and y alone determines the piece.
+// of an outer output: with it |y| > c wherever |x| > c, also in floating point, so that y determines the piece.
 template <typename P>
 struct Pieces {
   const P *alpha, *c, *rim;

@@ -1,9 +1,13 @@
-"""Layers of a model as nodes of a graph of affine maps and units, in float64: the table `CONVERT`."""
+"""Layers of a model as nodes of a graph of affine maps and units, in float64: the table `CONVERT`.
+
+`Features` are what a model has computed so far. Features of several axes, [channels, height, width], are one row in the
+order of `Tensor.flatten`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -16,8 +20,97 @@ from torch.nn import functional
 from plunit.pieces import Activation, activation
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.formats.pooling import Slide, find_windows, pair_maxima
-from plunit.torch.exact.features import Features
+from plunit.pieces.graphs import Budget, Pick, Product, Total, check_bytes
+from plunit.pieces.graphs import Tensor as Node
 from plunit.torch.module import PLU
+
+AXES = {1: "(channels, length)", 2: "(channels, height, width)"}
+
+_Linear = Callable[[Tensor], Tensor]
+"""A linear function of features [n, *shape]."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features after some layers; each method returns those after one more.
+
+    `budget` counts the matrices of the layers before they are made, so that an error names the layer.
+    """
+
+    node: Node
+    shape: tuple[int, ...]
+    budget: Budget
+
+    def linear(self, apply: _Linear, bias: Floats, *, is_mean: bool = False) -> Features:
+        """W x + b, for a linear function W of the features, and b for each channel after it, or each feature."""
+        after = self.shape_after(apply)
+        self.count(prod(after), prod(self.shape))
+
+        def rows(x: Floats) -> Floats:
+            with torch.no_grad():
+                found = apply(torch.from_numpy(x).reshape(-1, *self.shape))
+            return found.reshape(len(x), -1).numpy()
+
+        return self._affine(Product(rows, is_mean), np.repeat(bias, prod(after) // len(bias)), after)
+
+    def matrix(self, weight: Floats, bias: Floats) -> Features:
+        """W x + b, for a matrix W of features that have one axis."""
+        self.count(*weight.shape)
+        return self._affine(Product(weight), bias, (len(weight),))
+
+    def scale(self, factor: Floats, shift: Floats) -> Features:
+        """X -> factor x + shift for each feature, with rounded factors."""
+        scaled = self._affine(Pick(np.arange(self.node.size), factor), shift, self.shape)
+        return replace(scaled, node=replace(scaled.node, rounded=True))
+
+    def _affine(self, linear: Pick | Product, bias: Floats, shape: tuple[int, ...]) -> Features:
+        return replace(self, node=Node(prod(shape), (self.node,), linear, bias), shape=shape)
+
+    def pick(self, index: Ints) -> Features:
+        """x[index] in one row, 0 where the index is -1."""
+        return self._affine(Pick(index), np.zeros(len(index)), (len(index),))
+
+    def activate(self, function: Activation) -> Features:
+        """f(x) of each feature."""
+        return replace(self, node=Node(self.node.size, (self.node,), activation=function))
+
+    def add(self, other: Features, sign: float = 1.0) -> Features:
+        """X + sign y, for features y of the same shape."""
+        self.count(self.node.size, self.node.size)
+        return replace(self, node=Node(self.node.size, (self.node, other.node), Total((1.0, sign))))
+
+    def shape_after(self, apply: _Linear) -> tuple[int, ...]:
+        """Return the shape that a function of the features gives; ValueError where PyTorch refuses them."""
+        check_bytes("its input", 8 * prod(self.shape))
+        try:
+            found = apply(torch.zeros((1, *self.shape), dtype=torch.float64, device="cpu"))
+        except (AssertionError, RuntimeError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise ValueError(f"it does not accept features of shape {self.shape}: {reason}") from None
+        return tuple(found.shape[1:])
+
+    def check_image(self, axes: int) -> None:
+        """Raise ValueError if the features do not have `axes` axes besides the channels."""
+        if len(self.shape) != axes + 1:
+            raise ValueError(f"its input must have the axes {AXES[axes]}, got features of shape {self.shape}")
+
+    def per_channel(self, values: Floats, dim: int = 1) -> Floats:
+        """Return values [channels] for each feature, with the channels on axis `dim` of [batch, *shape]."""
+        axis = dim - 1 if dim > 0 else dim + len(self.shape)
+        if not 0 <= axis < len(self.shape):
+            axes = ", ".join(map(str, self.shape))
+            raise ValueError(f"axis {dim} of its input [batch, {axes}] cannot be that of the channels")
+        if self.shape[axis] != len(values):
+            raise ValueError(
+                f"it has {len(values)} channels, but its input of shape {self.shape} has {self.shape[axis]}"
+            )
+        column = values.reshape([-1 if i == axis else 1 for i in range(len(self.shape))])
+        return np.broadcast_to(column, self.shape).reshape(-1)
+
+    def count(self, outputs: int, inputs: int) -> None:
+        """Count a matrix [outputs, inputs]; ValueError if it is too large."""
+        self.budget.take(f"its matrix of {outputs:,} x {inputs:,} numbers", 8 * outputs * inputs)
+
 
 Converter = Callable[[Any, Features], Features]
 """Takes a module and the features before it, and returns those after it; ValueError if that is not possible.
@@ -44,7 +137,7 @@ def weight_of(module: nn.Module) -> Floats:
     """Return the weight of a layer in float64; ValueError if it has none."""
     weight = getattr(module, "weight", None)
     if weight is None:
-        raise ValueError("it has no weight; set one, or leave the layer out")
+        raise ValueError("it has no weight; set one, or remove the layer")
     return np.asarray(array(weight))
 
 
@@ -59,7 +152,7 @@ def _linear(module: nn.Linear, x: Features) -> Features:
     weight = weight_of(module)
     bias = bias_of(module, len(weight))
     if x.shape[-1] != weight.shape[1]:
-        raise ValueError(f"it takes {weight.shape[1]} features, but its input has shape {x.shape}")
+        raise ValueError(f"it expects {weight.shape[1]} features, but its input has shape {x.shape}")
     if len(x.shape) == 1:
         return x.matrix(weight, bias)
     tensor = torch.from_numpy(weight)
@@ -97,7 +190,7 @@ def _average(axes: int, module: nn.Module, x: Features) -> Features:
 
 def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, x: Features) -> Features:
     if module.return_indices:
-        raise ValueError("it returns indices besides the maxima; take return_indices=False")
+        raise ValueError("it returns indices besides the maxima; use return_indices=False")
     x.check_image(axes)
     after = x.shape_after(module.forward)
     settings = (module.kernel_size, module.stride, module.padding, module.dilation)
@@ -188,7 +281,7 @@ CONVERT: dict[type[nn.Module], Converter] = {
     nn.Unflatten: _unflatten,
     nn.Identity: _same,
 }
-"""How each of these layers is turned into affine maps and activations (see `Converter`)."""
+"""The converter of each layer (see `Converter`)."""
 
 VIEWS = tuple(kind for kind, convert in CONVERT.items() if convert in (_dropout, _flatten, _unflatten, _same))
 """Layers whose output is, in eval mode, their input in the same memory."""

@@ -13,13 +13,12 @@ from torch.nn.utils import parametrize
 
 from plunit.pieces import Network, network
 from plunit.pieces.formats.importer import Model
-from plunit.pieces.graphs import Room, Tensor, make_layers
-from plunit.torch.exact.features import AXES, Features
-from plunit.torch.exact.layers import CONVERT, VIEWS
+from plunit.pieces.graphs import Budget, Tensor, make_layers
+from plunit.torch.exact.layers import AXES, CONVERT, VIEWS, Features
 from plunit.torch.module import PLU, Residual
 
 LAYERS: tuple[type[nn.Module], ...] = (nn.Sequential, Residual, *CONVERT)
-"""What a model can be made of."""
+"""The modules that a model may contain."""
 
 FEATURES: dict[type[nn.Module], str] = {
     nn.Linear: "in_features",
@@ -31,7 +30,7 @@ FEATURES: dict[type[nn.Module], str] = {
 
 
 REMEDY = "use a smaller image or fewer channels"
-"""What helps if the matrices of a model are too large."""
+"""The remedy if the matrices of a model are too large."""
 
 
 def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network:
@@ -57,17 +56,17 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     >>> f.inputs, f.outputs
     (192, 36)
     """
-    return convert(module, shape, Room(REMEDY)).network
+    return convert_module(module, shape, Budget(REMEDY)).network
 
 
-def convert(module: nn.Module, shape: Sequence[int] | None, room: Room) -> Model:
-    """Return `to_network(module, shape)`, whose matrices have a place in `room`, and whether factors were rounded."""
+def convert_module(module: nn.Module, shape: Sequence[int] | None, budget: Budget) -> Model:
+    """Return `to_network(module, shape)` within a budget of memory, and whether factors were rounded."""
     inputs = _features(module) if shape is None else _shape_of(shape)
     # the matrices are counted before they are made, so that an error names the layer
-    with room.lend():
-        output = _walk(module, "", (), Features(Tensor(prod(inputs)), inputs, room))
+    with budget.lend():
+        output = _walk(module, "", (), Features(Tensor(prod(inputs)), inputs, budget))
     with _name_layer(module, ""):
-        layers, _, rounded = make_layers(output.node, room)
+        layers, _, rounded = make_layers(output.node, budget)
         return Model(network(layers), rounded=rounded)
 
 
@@ -100,9 +99,9 @@ def _features(module: nn.Module) -> tuple[int]:
 def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], x: Features) -> Features:
     """Return the features after a module, which is called `name` and is inside `around`."""
     if any(module is outer for outer in around):
-        raise ValueError(f"layer {name!r} contains itself; take that place out of the model")
+        raise ValueError(f"layer {name!r} contains itself; remove that from the model")
     if module is None:
-        raise TypeError(f"layer {name!r} is None; leave it out of the model")
+        raise TypeError(f"layer {name!r} is None; remove it from the model")
     _check_forward(module, name)
     kind = parametrize.type_before_parametrizations(module)
     if isinstance(module, nn.Sequential):
@@ -133,7 +132,7 @@ def _check_body(body: nn.Module) -> None:
     kinds = ((parametrize.type_before_parametrizations(part), part) for part in body.modules())
     first = next((part for kind, part in kinds if kind in CONVERT and kind not in VIEWS), None)
     if getattr(first, "inplace", False):
-        raise ValueError(f"its body starts with {first}, which changes x before the sum; take inplace=False")
+        raise ValueError(f"its body starts with {first}, which changes x before the sum; use inplace=False")
 
 
 @contextmanager

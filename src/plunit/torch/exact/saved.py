@@ -1,6 +1,6 @@
 """Read a model saved by torch.save(model, path) without running code that the file names.
 
-A file may name the classes that `to_network` takes, besides tensors and plain containers, and nothing else.
+A file may contain tensors, plain containers and the classes that `to_network` accepts, and nothing else.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import torch
 from torch import Tensor, nn
 
 from plunit.pieces.formats.importer import Model
-from plunit.pieces.graphs import Room, check_bytes
-from plunit.torch.exact.network import LAYERS, REMEDY, convert
+from plunit.pieces.graphs import Budget, check_bytes
+from plunit.torch.exact.network import LAYERS, REMEDY, convert_module
 
 _PLACE = 2**10  # bytes that a layer needs besides its numbers
 
 
-def read(path: Path, shape: Sequence[int] | None = None) -> Model:
+def load(path: Path, shape: Sequence[int] | None = None) -> Model:
     """Return a saved nn.Sequential, or single layer, as a model; `shape` as in `to_network`.
 
     TypeError or ValueError if the file holds anything else; `plunit.pieces.load` adds the file and the remedy.
     """
     _check_packed(path)
-    module, room = _module(path), Room(REMEDY)
-    _count_tensors(module, room)
-    return convert(module, shape, room)
+    module, budget = _module(path), Budget(REMEDY)
+    _count_tensors(module, budget)
+    return convert_module(module, shape, budget)
 
 
 def _check_packed(path: Path) -> None:
@@ -53,10 +53,10 @@ def _module(path: Path) -> nn.Module:
     return content
 
 
-def _count_tensors(module: nn.Module, room: Room) -> None:
+def _count_tensors(module: nn.Module, budget: Budget) -> None:
     """Count the tensors of all places: one number may be expanded, and a layer be in many places."""
     for tensors in _places(module, ()):
-        room.take("a layer", _PLACE + sum(8 * tensor.numel() for tensor in tensors))
+        budget.take("a layer", _PLACE + sum(8 * tensor.numel() for tensor in tensors))
 
 
 def _places(module: nn.Module, around: tuple[nn.Module, ...]) -> Iterator[list[Tensor]]:

@@ -10,7 +10,7 @@ from onnx_texts import graph, write
 from plunit.pieces import load
 from plunit.pieces.formats.onnx_graphs import follower
 from plunit.pieces.formats.onnx_graphs.lowering import LOWERED
-from plunit.pieces.formats.onnx_graphs.operators import ELEMENTWISE, LINEAR, PICKED, full_name
+from plunit.pieces.formats.onnx_graphs.operators import AFFINE, ELEMENTWISE, PICKED, full_name
 from plunit.pieces.formats.onnx_graphs.waves import Wave
 from plunit.pieces.graphs import make_layers
 
@@ -186,7 +186,7 @@ def test_every_operator_is_that_of_onnxruntime(name, behind, tmp_path):
 
 def test_every_operator_has_a_row():
     used = {full_name(each) for nodes, _ in OPERATORS.values() for each in nodes}
-    assert {*ELEMENTWISE, *LINEAR, *LOWERED, *PICKED} <= used
+    assert {*ELEMENTWISE, *AFFINE, *LOWERED, *PICKED} <= used
 
 
 def test_older_models_have_the_ends_of_clip_as_attributes(tmp_path):
@@ -321,7 +321,7 @@ def test_a_reader_that_takes_an_operator_for_another_is_found(kind, tmp_path, mo
     monkeypatch.setitem(ELEMENTWISE, kind, wrong)
     kinds = {name: {full_name(each) for each in nodes} for name, (nodes, _) in OPERATORS.items()}
     # linear maps join layers, and sums over layers are linear maps
-    uses = [name for name, used in kinds.items() if kind in used and not used & {*LINEAR, *LOWERED}]
+    uses = [name for name, used in kinds.items() if kind in used and not used & {*AFFINE, *LOWERED}]
     assert uses
     for name in uses:
         with pytest.raises(ValueError, match="is an ONNX model: "):
@@ -346,7 +346,11 @@ def test_arrays_are_joined_with_signals(tmp_path):
 
 
 REFUSED = {
-    "Tanh": (graph("y = Tanh(x)"), {}, "node 'y', Tanh: it is not piecewise-linear, or not known; known are Abs, "),
+    "Tanh": (
+        graph("y = Tanh(x)"),
+        {},
+        "node 'y', Tanh: this operator is not piecewise-linear, or not supported; ",
+    ),
     "a square": (graph("y = Mul(x, x)"), {}, "two functions of the input are multiplied"),
     "a jump": (graph("y = Sign(x)"), {}, "jumps by 2 at 0"),
     "a small jump": (
@@ -369,7 +373,7 @@ REFUSED = {
     "a comparison of two layers": (
         graph("h = Gemm(x, w); m = Greater(h, x); y = Where(m, h, x)"),
         {"w": WEIGHT},
-        "Greater: it joins values of different layers, and only sums, Max, Min and Concat may",
+        "Greater: it combines values of different layers; only sums, Max, Min and Concat may",
     ),
     "a product of two layers": (
         graph("h = Gemm(x, w); y = MatMul(h, x)"),
@@ -429,7 +433,7 @@ REFUSED = {
     "probabilities": (
         graph("z = Gemm(x, w); y = Softmax(z)"),
         {"w": WEIGHT},
-        "Softmax: it makes probabilities of scores, which is not piecewise-linear; cut out the part up to the scores, ",
+        "Softmax: it turns scores into probabilities, which is not piecewise-linear; extract the part up to the ",
     ),
     "probabilities of a linear model": (
         graph(
@@ -437,7 +441,7 @@ REFUSED = {
             "post_transform='LOGISTIC'>(x)"
         ),
         {},
-        "ai.onnx.ml.LinearClassifier: its post_transform LOGISTIC makes probabilities of the scores",
+        "ai.onnx.ml.LinearClassifier: its post_transform LOGISTIC turns scores into probabilities",
     ),
     "coefficients that do not fit": (
         graph("y = ai.onnx.ml.LinearRegressor<coefficients=[1.0, 2.0]>(x)"),
@@ -460,14 +464,22 @@ REFUSED = {
     "another operator of scikit-learn": (
         graph("y = ai.onnx.ml.ZipMap<classlabels_int64s=[0, 1, 2]>(x)"),
         {},
-        "node 'y', ai.onnx.ml.ZipMap: it is not piecewise-linear, or not known; known are Abs, ",
+        "node 'y', ai.onnx.ml.ZipMap: this operator is not piecewise-linear, or not supported; ",
     ),
-    "a known name in the domain of scikit-learn": (graph("y = ai.onnx.ml.Relu(x)"), {}, "ai.onnx.ml.Relu: it is not"),
-    "an operator of one's own": (graph("y = com.example.Relu(x)"), {}, "node 'y', com.example.Relu: it is not"),
+    "a known name in the domain of scikit-learn": (
+        graph("y = ai.onnx.ml.Relu(x)"),
+        {},
+        "ai.onnx.ml.Relu: this operator is not",
+    ),
+    "an operator of one's own": (
+        graph("y = com.example.Relu(x)"),
+        {},
+        "node 'y', com.example.Relu: this operator is not",
+    ),
     "an array by an operator of one's own": (
         graph("c = com.example.Neg(b); y = Add(x, c)"),
         {"b": BIAS},
-        "node 'c', com.example.Neg: it is not known",
+        "node 'c', com.example.Neg: this operator is not supported on arrays",
     ),
     "channels that do not fit": (
         graph("u = Unsqueeze(x, one); y = Conv(u, k)"),
@@ -517,7 +529,11 @@ REFUSED = {
         {"a": np.zeros((20_000, 1), np.float32), "b": np.zeros((1, 20_000), np.float32)},
         "Add: its result has 3,200,000,000 bytes",
     ),
-    "an operator on arrays": (graph("r = RandomNormal<shape=[3]>(); y = Add(x, r)"), {}, "it is not known"),
+    "an operator on arrays": (
+        graph("r = RandomNormal<shape=[3]>(); y = Add(x, r)"),
+        {},
+        "this operator is not supported on arrays",
+    ),
     "no input": (graph("y = Identity(w)"), {"w": WEIGHT}, "its output 'y' must depend on its input"),
     "not a number": (graph("y = Add(x, b)"), {"b": np.array([1, np.nan, 1], np.float32)}, "must be finite"),
     "a name that is not there": (graph("y = Add(x, b)"), {}, "node 'y', Add: 'b'"),
@@ -607,7 +623,7 @@ def test_a_bias_is_not_left_to_the_kinks(tmp_path):
 @pytest.mark.parametrize("shape", [("n", "features"), ("n",), ("n", 0), (), ("n", 10**9)], ids=str)
 def test_the_number_of_features_must_be_known(shape, tmp_path):
     path = write(tmp_path / "model", graph("y = Relu(x)"), shape=shape)
-    with pytest.raises(ValueError, match=r"must be a number|and at most"):
+    with pytest.raises(ValueError, match=r"must be a number|the limit is"):
         load(path)
 
 

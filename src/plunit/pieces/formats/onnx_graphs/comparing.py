@@ -1,7 +1,7 @@
-"""Compare what was read of a graph with its nodes, evaluated one by one in NumPy by the reference of onnx.
+"""Compare the functions read from a graph with its nodes, evaluated one by one by onnx's reference implementation.
 
-`waves` has functions as pieces. Here each operator is that of the reference, on numbers in float64. A graph on which
-the two differ is refused: between its kinks, on both sides of each, and at each; the whole network at random points.
+`waves` represents functions by their pieces. Here the reference evaluates each operator on float64 numbers: at, next to
+and between the kinks of each function, and for the whole network at random points. A graph is refused if they differ.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from plunit.pieces.activation import Activation
+from plunit.pieces.activation import Activation, at_pieces
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.onnx_graphs.operators import PICKED, compute
 from plunit.pieces.graphs import check_bytes
@@ -20,15 +20,15 @@ from plunit.pieces.networks import Network, terms
 
 _ROUNDING = 1e-12
 _ROUGH = 1e-9  # rounding of several layers, whose terms may cancel
-_LEAST = 1e-200  # smaller than all numbers of a graph, and larger than what underflows on the way
+_LEAST = 1e-200  # smaller than all numbers of a graph, and larger than intermediate values that underflow
 _NUMBERS = 2**20
 _PARTS = np.array([0.03, 0.29, 0.5, 0.83])
 
-Graph = tuple[dict[str, Any], int]
+_Graph = tuple[dict[str, Any], int]
 """The arrays of a graph by name, and the version of its operators."""
 
 Unit = tuple[Activation | None, Floats]
-"""The function of units, None for the identity, and how much it differs at most from that of the graph, [units]."""
+"""The function of units, None for the identity, and its largest difference from that of the graph, [units]."""
 
 
 def probes(waves: Iterable[Floats], units: int) -> Floats:
@@ -88,7 +88,7 @@ class UnitNodes:
         values: dict[str, Any] = {self.source: z.reshape(len(z), *self.shape)}
         terms = np.abs(z)
         for node, shape, _ in steps:
-            # with a first axis for the points, all signals need the same axes behind it
+            # with a first axis for the points, all signals need the same other axes
             axes = max(len(shape), *(np.ndim(constants[name]) for name in node.input if name and name not in values), 0)
             lifted = {
                 name: value.reshape(len(z), *[1] * (axes + 1 - value.ndim), *value.shape[1:])
@@ -111,17 +111,14 @@ def _values(line: tuple[Floats, Floats], f: Activation | None, z: Floats) -> tup
     z = slope * z + shift
     if f is None:
         return z, size
-    knots, slopes, intercepts = (np.atleast_2d(part) for part in (f.knots, f.slopes, f.intercepts))
-    beyond = np.sum(z[:, :, None] > knots, axis=2)
-    unit = np.arange(z.shape[1]) if len(knots) > 1 else 0
-    slope, intercept = slopes[unit, beyond], intercepts[unit, beyond]
-    finite = np.where(np.isfinite(knots), knots, 0.0)
-    ends = (np.abs(slopes[:, :-1] * finite) + np.abs(intercepts[:, :-1])).max(axis=1, initial=0.0)
+    slope, intercept = at_pieces(z, f.knots, f.slopes, f.intercepts)
+    finite = np.where(np.isfinite(f.knots), f.knots, 0.0)
+    ends = (np.abs(f.slopes[..., :-1] * finite) + np.abs(f.intercepts[..., :-1])).max(axis=-1, initial=0.0)
     return slope * z + intercept, np.abs(slope) * size + np.abs(intercept) + ends
 
 
-def check_network(
-    net: Network, jump: Floats, nodes: Sequence[Any], ends: tuple[str, str], shape: tuple[int, ...], graph: Graph
+def compare_network(
+    net: Network, jump: Floats, nodes: Sequence[Any], ends: tuple[str, str], shape: tuple[int, ...], graph: _Graph
 ) -> None:
     """Raise ValueError if a network differs from what the nodes compute by more than `jump` [out], at random points.
 

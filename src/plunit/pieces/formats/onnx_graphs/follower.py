@@ -14,12 +14,12 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.formats.importer import Importer, Model, build
-from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, check_network
+from plunit.pieces.formats.onnx_graphs.comparing import UnitNodes, compare_network
 from plunit.pieces.formats.onnx_graphs.lowering import LOWERED, lower
 from plunit.pieces.formats.onnx_graphs.operators import (
+    AFFINE,
     ELEMENTWISE,
     FLOATS,
-    LINEAR,
     MEANS,
     PICKED,
     Call,
@@ -32,7 +32,7 @@ from plunit.pieces.formats.onnx_graphs.operators import (
     rounds,
 )
 from plunit.pieces.formats.onnx_graphs.waves import Wave
-from plunit.pieces.graphs import Pick, Product, Room, Tensor, Total, check_bytes, make_layers
+from plunit.pieces.graphs import Budget, Pick, Product, Tensor, Total, check_bytes, make_layers
 from plunit.pieces.merging import slim
 
 
@@ -45,7 +45,7 @@ class Signal(NamedTuple):
     shape: tuple[int, ...]
 
 
-class Source(NamedTuple):
+class GraphInput(NamedTuple):
     """The input of a graph: its name, its shape for one sample, and the type of its numbers as ONNX names it."""
 
     name: str
@@ -56,7 +56,7 @@ class Source(NamedTuple):
 class Follower:
     """Follows a graph node by node, for one sample: the values found so far by name, arrays and signals."""
 
-    def __init__(self, source: Source, constants: Mapping[str, Any], version: int, room: Room) -> None:
+    def __init__(self, source: GraphInput, constants: Mapping[str, Any], version: int, budget: Budget) -> None:
         self.values: dict[str, Any] = dict(constants)
         self.version = version
         self._kind = source.kind
@@ -66,18 +66,18 @@ class Follower:
         self._made: dict[tuple[int, int], Tensor] = {}
         self._checked: set[str] = set()
         self._unread: dict[str, str] = {}
-        self._room = room
+        self._budget = budget
         self.rounded = False
         self._start(source.name, Tensor(math.prod(source.shape)), source.shape)
 
-    def read(self, node: Any) -> list[Any]:
-        """Follow a node, or the nodes that it stands for; return those."""
+    def follow_lowered(self, node: Any) -> list[Any]:
+        """Follow a node, or the simpler nodes that replace it; return these."""
         if full_name(node) not in LOWERED or not isinstance(self.values.get(node.input[0]), Signal):
             self.follow(node)
             return [node]
         with _name_node(node):
             found = lower(node, self.values[node.input[0]].shape)
-            self._room.take("its arrays", sum(array.nbytes for array in found.arrays.values()))
+            self._budget.take("its arrays", sum(array.nbytes for array in found.arrays.values()))
             self.values.update(found.arrays)
             for each in found.nodes:
                 self.follow(each)
@@ -91,10 +91,10 @@ class Follower:
             kind = full_name(node)
             self._check_integers(node)
             if not any(isinstance(value, Signal) for value in values):
-                self.values.update(zip(node.output, fold(node, values, self.version, self._room), strict=False))
+                self.values.update(zip(node.output, fold(node, values, self.version, self._budget), strict=False))
             elif kind in PICKED:
                 self._pick(node, values)
-            elif kind in LINEAR:
+            elif kind in AFFINE:
                 self._map(node, values)
             elif kind in ELEMENTWISE:
                 self._compute(node, values)
@@ -105,11 +105,11 @@ class Follower:
                 self.values[node.output[0]] = np.array(False)  # of finite numbers
             elif kind in _PROBABILITIES:
                 raise ValueError(
-                    "it makes probabilities of scores, which is not piecewise-linear; cut out the part up to the "
+                    "it turns scores into probabilities, which is not piecewise-linear; extract the part up to the "
                     f"scores, {node.input[0]!r}, with {_CUT}"
                 )
             else:
-                raise ValueError(f"it is not piecewise-linear, or not known; known are {_KNOWN}")
+                raise ValueError(f"this operator is not piecewise-linear, or not supported; supported are {_KNOWN}")
         self._unread.update(dict.fromkeys(node.output, node.op_type))
 
     def _value(self, name: str) -> Any:
@@ -169,7 +169,7 @@ class Follower:
         return tensor, slope, shift
 
     def _step(self, node: Any, signal: Signal) -> None:
-        """Note a node that computes a function of each number of a tensor, or only gives it another shape."""
+        """Record a node that computes a function of each number of a tensor, or only reshapes it."""
         root, slope, shift = self._root(signal.tensor)
         self._steps[root.number].add(node, signal.shape, signal.wave.compose(slope, shift).knots)
 
@@ -178,7 +178,7 @@ class Follower:
         if "axis" in attributes(node):
             raise ValueError("it broadcasts along an axis, as versions before 7 did; export a later version")
         shape = np.broadcast_shapes(*(_shape_of(value) for value in values if value is not None))
-        self._room.take("its result", 8 * math.prod(shape))
+        self._budget.take("its result", 8 * math.prod(shape))
         for i, value in enumerate(values):
             if isinstance(value, Signal) and value.tensor.size != math.prod(shape):
                 node, values = self._expanded(node, i, shape), [*values]
@@ -197,7 +197,7 @@ class Follower:
         )
         wave = ELEMENTWISE[node.op_type](call)
         self.rounded |= rounds(call, node.op_type)
-        self._room.take("a function of the units", wave.nbytes)
+        self._budget.take("a function of the units", wave.nbytes)
         name = node.output[0]
         signal = Signal(name, tensor, wave, shape)
         self._step(node, signal)
@@ -212,7 +212,7 @@ class Follower:
         self.values[name] = signal
 
     def _on_one_tensor(self, signals: list[Signal]) -> tuple[Tensor | None, list[Wave]]:
-        """Return signals as functions of the numbers of one tensor; None if there is no such tensor."""
+        """Return signals as functions of the numbers of one tensor; None if that is impossible."""
         pairs = [(signal.tensor, signal.wave) for signal in signals]
         while len({tensor.number for tensor, _ in pairs}) > 1:
             i = max(range(len(pairs)), key=lambda i: pairs[i][0].number)
@@ -242,7 +242,7 @@ class Follower:
             last, rest = ("Add", b) if kind == "Max" else ("Sub", a)
             self.follow(_node(last, [rest, f"{name} excess"], name))
         else:
-            raise ValueError("it joins values of different layers, and only sums, Max, Min and Concat may")
+            raise ValueError("it combines values of different layers; only sums, Max, Min and Concat may")
 
     def _expanded(self, node: Any, i: int, shape: tuple[int, ...]) -> Any:
         """Return a node with an input broadcast to a shape."""
@@ -276,7 +276,7 @@ class Follower:
             places[name] = np.arange(start, start + math.prod(shape)).reshape(shape)
             start += math.prod(shape)
         moved = [places.get(name, value) for name, value in zip(node.input, values, strict=True)]
-        self._room.take("its result", 8 * largest_size(node, moved))
+        self._budget.take("its result", 8 * largest_size(node, moved))
         results = compute(node, ChainMap(places, self.values), self.version)
         count = sum(signal.tensor.size for signal in signals)
         for name, index in zip(node.output, results, strict=False):
@@ -293,14 +293,14 @@ class Follower:
 
     def _affine(self, node: Any, signals: list[Signal], linear: Total | Product, bias: Floats) -> None:
         """Add the tensor of a node that is affine in signals; the bias has the shape of its result."""
-        self._room.take("its result", 8 * bias.size)
+        self._budget.take("its result", 8 * bias.size)
         tensors = tuple(self._tensor(signal) for signal in signals)
         rounded = node.op_type == "BatchNormalization"
         self._start(node.output[0], Tensor(bias.size, tensors, linear, bias.reshape(-1), rounded=rounded), bias.shape)
 
 
 _SAME = Wave.line(1.0, 0.0)
-_KNOWN = ", ".join(sorted((*ELEMENTWISE, *LINEAR, *LOWERED, *PICKED)))
+_KNOWN = ", ".join(sorted((*ELEMENTWISE, *AFFINE, *LOWERED, *PICKED)))
 _CUT = "onnx.utils.extract_model(..., check_model=False)"  # onnx checks for shapes that inner values often lack
 _PROBABILITIES = ("LogSoftmax", "Sigmoid", "Softmax")
 
@@ -336,7 +336,7 @@ _BEGINS = re.compile(rb"\x08[\x01-\x7f][\x12\x1a\x22\x28\x32\x3a\x42]")
 """The version of the format, which is field 1 of a ModelProto, and the tag of another field from 2 to 8."""
 
 
-def _read(path: Path) -> Model:
+def _load(path: Path) -> Model:
     import onnx
 
     model = onnx.load(str(path), load_external_data=False)
@@ -344,8 +344,8 @@ def _read(path: Path) -> Model:
     _check_domains(model)
     for node in graph.node:
         node.domain = "" if node.domain in _DOMAINS else node.domain
-    room = Room()
-    _load_arrays(graph, path.parent, room)
+    budget = Budget()
+    _load_arrays(graph, path.parent, budget)
     constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     for what, ends in (("inputs", inputs), ("outputs", graph.output)):
@@ -358,17 +358,17 @@ def _read(path: Path) -> Model:
     version = max((entry.version for entry in model.opset_import if entry.domain in _DOMAINS), default=1)
     shape, batch = _shape(inputs[0])
     kind = onnx.TensorProto.DataType.Name(inputs[0].type.tensor_type.elem_type)
-    follower = Follower(Source(inputs[0].name, shape, kind), constants, version, room)
-    nodes = [each for node in graph.node for each in follower.read(node)]
+    follower = Follower(GraphInput(inputs[0].name, shape, kind), constants, version, budget)
+    nodes = [each for node in graph.node for each in follower.follow_lowered(node)]
     name = graph.output[0].name
-    layers, jump, rounded = make_layers(follower.output(name), room)
-    net = build(slim(layers), room)
+    layers, jump, rounded = make_layers(follower.output(name), budget)
+    net = build(slim(layers), budget)
     found = follower.values[name].shape
     if batch and found[:1] != (1,):
         raise ValueError(
             f"its output has shape {list(found)} for one sample, and its first axis must be that of the batch"
         )
-    check_network(net, jump, nodes, (inputs[0].name, name), shape, (follower.values, version))
+    compare_network(net, jump, nodes, (inputs[0].name, name), shape, (follower.values, version))
     return Model(net, jump if jump.any() else None, rounded or follower.rounded)
 
 
@@ -385,21 +385,21 @@ def _check_domains(model: Any) -> None:
             )
 
 
-def _load_arrays(graph: Any, folder: Path, room: Room) -> None:
-    """Check the sizes of all arrays, and read those that lie in a file beside the model."""
+def _load_arrays(graph: Any, folder: Path, budget: Budget) -> None:
+    """Check the sizes of all arrays, and read those in a separate file."""
     from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
     from onnx.helper import tensor_dtype_to_np_dtype
 
     inside = (part.t for node in graph.node for part in node.attribute if part.HasField("t"))
     for tensor in (*graph.initializer, *inside):
         count = math.prod(tensor.dims)
-        room.take(f"array {tensor.name!r}", 8 * count)
+        budget.take(f"array {tensor.name!r}", 8 * count)
         if uses_external_data(tensor):
             # without a length, the rest of the file would be read
             length = str(count * tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
             given = {entry.key: entry.value for entry in tensor.external_data}.setdefault("length", length)
             if given != length:
-                raise ValueError(f"array {tensor.name!r} needs {length} bytes, and {given} lie beside the model")
+                raise ValueError(f"array {tensor.name!r} needs {length} bytes, but its separate file declares {given}")
             tensor.external_data.add(key="length", value=length)
             # onnx refuses places outside the model's folder
             load_external_data_for_tensor(tensor, str(folder))
@@ -421,6 +421,6 @@ def _shape(value: Any) -> tuple[tuple[int, ...], bool]:
 IMPORTER = Importer(
     "an ONNX model",
     lambda content: _BEGINS.match(content.head) is not None,
-    _read,
+    _load,
     "affine maps, sums over layers and piecewise-linear activations can be read",
 )

@@ -21,7 +21,7 @@ from plunit.pieces.graphs import check_bytes
 
 @dataclass(frozen=True)
 class Lowering:
-    """The nodes that one node stands for, and their arrays by name, as they are made."""
+    """The simpler nodes that replace one node, and their arrays by name, in the order of creation."""
 
     node: Any
     shape: tuple[int, ...]
@@ -44,7 +44,7 @@ class Lowering:
 
 
 def lower(node: Any, shape: tuple[int, ...]) -> Lowering:
-    """Return what a node of `LOWERED` stands for, where its first input has this shape."""
+    """Return the nodes that replace a node of `LOWERED` whose first input has this shape."""
     found = Lowering(node, shape, [], {})
     LOWERED[full_name(node)](found)
     return found
@@ -120,7 +120,7 @@ def _average_pool(low: Lowering) -> None:
         places = slide.places
         first, last = (-slide.padding, size + behind) if padded else (0, size)
         counts = np.multiply.outer(counts, ((places >= first) & (places < last)).sum(axis=1))
-        # a window that ends behind the padding
+        # a window that ends after the padding
         ends.append(max(behind, int(places.max()) + 1 - size))
     if not counts.all():
         raise ValueError("one of its windows holds nothing but padding, which has no average; use less padding")
@@ -170,7 +170,7 @@ def _add_scores(low: Lowering, rows: int, output: str) -> None:
     transform = given.get("post_transform", b"NONE").decode()
     if transform != "NONE":
         raise ValueError(
-            f"its post_transform {transform} makes probabilities of the scores, which is not piecewise-linear; export "
+            f"its post_transform {transform} turns scores into probabilities, which is not piecewise-linear; export "
             "the scores themselves, or give the fitted model to plunit.pieces.from_sklearn"
         )
     weight, bias = _floats(given, "coefficients"), _floats(given, "intercepts")

@@ -1,6 +1,6 @@
 """The operators of ONNX that are piecewise-linear: one entry of a table for each.
 
-`ELEMENTWISE` are functions of each number. `LINEAR` are maps of a whole tensor, and `PICKED` move numbers around: both
+`ELEMENTWISE` are functions of each number. `AFFINE` are maps of a whole tensor, and `PICKED` move numbers around: both
 are what the reference of onnx computes (`compute`), of rows of numbers and of their indices. `fold` computes arrays
 that do not depend on the input.
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, blocks
 from plunit.pieces.formats.onnx_graphs.waves import Wave
-from plunit.pieces.graphs import Room, check_bytes
+from plunit.pieces.graphs import Budget, check_bytes
 
 _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)
@@ -55,11 +55,11 @@ class Call:
             raise ValueError(f"its input {i} must be real numbers, got {found.dtype}")
         return found
 
-    def bound(self, i: int, name: str, default: float) -> Wave | None:
+    def limit(self, i: int, name: str, default: float) -> Wave | None:
         """Return a limit of Clip, an input or in older models an attribute; None if there is none."""
         given = self.array(i) if len(self.values) > i and self.values[i] is not None else None
         limit = np.float32(self.attributes.get(name, default)) if given is None else given
-        # the largest number of a type is how exporters write that there is no limit
+        # exporters write the largest number of a type for no limit
         largest = np.finfo(limit.dtype).max if limit.dtype.kind == "f" else np.inf
         return None if np.abs(limit) >= largest else constant(limit, self.shape)
 
@@ -106,7 +106,7 @@ def _leaky(z: Wave, slope: Wave) -> Wave:
 
 def _clip(call: Call) -> Wave:
     z = call.wave(0)
-    low, high = call.bound(1, "min", -_LARGEST), call.bound(2, "max", _LARGEST)
+    low, high = call.limit(1, "min", -_LARGEST), call.limit(2, "max", _LARGEST)
     z = z if low is None else z.maximum(low)
     return z if high is None else z.minimum(high)
 
@@ -174,7 +174,7 @@ ELEMENTWISE: dict[str, Callable[[Call], Wave]] = {
 }
 
 
-LINEAR: dict[str, tuple[int, ...]] = {
+AFFINE: dict[str, tuple[int, ...]] = {
     "BatchNormalization": (2, 3),
     "Conv": (2,),
     "Gemm": (2,),
@@ -186,7 +186,7 @@ LINEAR: dict[str, tuple[int, ...]] = {
 """Operators that are affine in an input, and the places of their inputs that are added: where these are 0, linear."""
 
 MEANS = ("GlobalAveragePool", "ReduceMean")
-"""Those of `LINEAR` that divide by a number of terms."""
+"""Those of `AFFINE` that divide by a number of terms."""
 
 PICKED = ("Concat", "Expand", "Flatten", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
 
@@ -200,11 +200,11 @@ _CONSTANTS = {"value", "value_float", "value_floats", "value_int", "value_ints"}
 _NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and bool, as TensorProto numbers them
 
 
-def fold(node: Any, values: list[Any], version: int, room: Room) -> list[Any]:
+def fold(node: Any, values: list[Any], version: int, budget: Budget) -> list[Any]:
     """Compute the results of a node from arrays."""
     if full_name(node) not in _FOLDED.split():
-        raise ValueError(f"it is not known for arrays; known are {', '.join(_FOLDED.split())}")
-    room.take("its result", 8 * largest_size(node, values))
+        raise ValueError(f"this operator is not supported on arrays; supported are {', '.join(_FOLDED.split())}")
+    budget.take("its result", 8 * largest_size(node, values))
     named = {name: value for name, value in zip(node.input, values, strict=True) if name}
     return list(_evaluator(node, version).run(None, named))
 
@@ -213,7 +213,7 @@ def largest_size(node: Any, values: list[Any]) -> int:
     """Return the most numbers that the results of a node on arrays can have; ValueError if that is not known."""
     given = attributes(node)
     if node.op_type == "Cast" and given.get("to") not in _NUMBERS:
-        raise ValueError("it makes other things than numbers of an array")
+        raise ValueError("it casts an array to something other than numbers")
     if node.op_type == "Constant":
         if set(given) - _CONSTANTS:
             raise ValueError(
@@ -309,7 +309,7 @@ def linear_map(
         if matrix.ndim == 2:
             return matrix.T, bias
     plain, zeros = type(node).FromString(node.SerializeToString()), dict[str, Any]()
-    for i in LINEAR[node.op_type]:
+    for i in AFFINE[node.op_type]:
         if i < len(node.input) and node.input[i]:
             plain.input[i] = f"{node.input[i]} as 0"
             zeros[plain.input[i]] = np.zeros(np.shape(values[node.input[i]]))

@@ -1,8 +1,9 @@
 """Functions of one unit made of straight pieces, with jumps: what is computed between two affine layers of a graph.
 
-Programs write PLU in many ways: by Clip, by Where, by Sign and Abs. Each step is a `Wave`, and only the last step must
-be continuous. So no list of forms is needed. A wave has no values at single points, such as sign(0): `comparing`
-compares the result with the graph there.
+Programs write PLU in many ways: by Clip, by Where, by Sign and Abs. Each step is a `Wave`, so no list of forms is
+needed. Unlike an `Activation`, a wave may jump; only the last step must be continuous, and `Wave.activation` returns
+it. A wave is never evaluated: it has no values at single points, such as sign(0). `comparing` evaluates the activation,
+and compares it with the graph there.
 """
 
 from __future__ import annotations

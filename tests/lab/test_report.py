@@ -11,7 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from plunit.ensemble import ACTIVATIONS
-from plunit.lab import publishing, story, style, summary
+from plunit.lab import pictures as drawing
+from plunit.lab import report
 from plunit.lab.claims import CLAIMS, STATEMENTS, VERDICTS, answers, judge
 from plunit.lab.pictures import save
 
@@ -43,7 +44,7 @@ def pictures():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, small, results, pictures):
     folder = tmp_path_factory.mktemp("runs")
-    publishing.write_report(folder, small, results, lambda drawn: pictures.extend(drawn) or drawn)
+    report.write_report(folder, small, results, lambda drawn: pictures.extend(drawn) or drawn)
     return folder
 
 
@@ -102,7 +103,7 @@ def test_every_claim_is_there_once_with_its_numbers(page, judged):
     assert len(judged) > 30
     assert [one.claim.said for one in judged if one.claim.said not in page.words] == []
     ends = [(one.estimate.low, one.estimate.high) for one in judged if not np.isnan(one.estimate.low)]
-    intervals = [f"{summary.number(low)} to {summary.number(high)}" for low, high in ends]
+    intervals = [f"{drawing.number(low)} to {drawing.number(high)}" for low, high in ends]
     assert [text for text in intervals if text not in page.words] == []
     assert [one.said for one in judged if one.said not in page.words] == []
     assert sum(name.startswith("claim-") for name in page.ids) == len(judged)
@@ -119,9 +120,9 @@ def test_the_paper_s_statements_and_ours_are_told_apart(page, judged):
 
 def test_the_opening_is_computed(small, results, judged, page):
     experiments = {name: small[name].experiment() for name in results}
-    first, ratios, *_ = story.opening(experiments, results, answers(judged))
+    first, ratios, *_ = report.opening(experiments, results, answers(judged))
     columns = [results["sine"][name]["final_loss"] for name in ("relu", "plu")]
-    assert f"{summary.number(np.median(columns[0] / columns[1]))} (" in ratios
+    assert f"{drawing.number(np.median(columns[0] / columns[1]))} (" in ratios
     assert ratios in page.words
     assert page.words.index(first) < page.words.index("What the paper says, and our verdict")
 
@@ -147,18 +148,18 @@ def test_nothing_in_a_figure_is_cut_off(folder, pictures):
         box, page = picture.figure.get_tightbbox(), picture.figure.bbox_inches
         edges[picture.name] = min(box.x0, box.y0, page.x1 - box.x1, page.y1 - box.y1)
     assert {name: edge for name, edge in edges.items() if edge < -0.01} == {}
-    assert {"final-losses", "sine-knots", "surface-polygons", "inverse"} <= edges.keys()
+    assert {"sine-knots", "surface-polygons", "inverse"} <= edges.keys()
 
 
 def test_the_same_results_give_the_same_bytes(tmp_path, small, results, judged, folder):
     experiments = {name: small[name].experiment() for name in results}
-    publishing.write_tables(tmp_path, experiments, results, judged, {})
-    with style.settings():
+    report.write_tables(tmp_path, experiments, results, judged, {})
+    with drawing.settings():
         for name in ("surface", "map-sine"):
             for picture in experiments[name].figures(results[name]):
                 save(picture, tmp_path / "figures")
     names = [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")]
-    assert len(names) > 15
+    assert len(names) > 12
     assert [name for name in names if (folder / name).read_bytes() != (tmp_path / name).read_bytes()] == []
 
 
@@ -196,21 +197,21 @@ def test_the_pandas_example_runs_and_prints_medians(folder, results, capsys):
 
 
 def test_colours_differ_and_are_of_activations():
-    assert style.COLOURS.keys() <= ACTIVATIONS.keys()
-    assert len(set(style.COLOURS.values())) == len(style.COLOURS)
+    assert drawing.COLOURS.keys() <= ACTIVATIONS.keys()
+    assert len(set(drawing.COLOURS.values())) == len(drawing.COLOURS)
 
 
 @pytest.mark.parametrize(("losses", "middle"), [([3, 1, 2], 2), ([4, np.nan, 2, 3], 3), ([5], 0)])
 def test_the_median_member_is_the_lower_one_of_two(losses, middle):
-    assert summary.median_member({"final_loss": np.array(losses, dtype=float)}) == middle
+    assert drawing.median_member({"final_loss": np.array(losses, dtype=float)}) == middle
 
 
 def test_a_diverged_seed_is_the_worst_in_a_band_and_in_a_distribution():
     values = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0, np.nan, np.nan], [1.0, 2.0, np.nan, np.nan, np.nan]])
     axes = Figure().subplots()
-    style.draw_band(axes, [0, 1, 2], values, "plu")
+    drawing.draw_band(axes, [0, 1, 2], values, "plu")
     assert axes.lines[0].get_ydata().tolist() == [3, 3, np.inf]
     runs = {"plu": {"final_loss": values[1, 1:]}}
-    picture = style.distribution("x", "X", runs, {"final_loss": "final loss"})
+    picture = drawing.draw_distribution("x", "X", runs, {"final_loss": "final loss"})
     assert np.count_nonzero(np.isinf(picture.figure.axes[0].lines[0].get_xdata())) == 2
     assert picture.caption.endswith("Best seeds: PLU 2.")

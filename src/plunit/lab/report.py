@@ -1,4 +1,4 @@
-"""What a folder of results shows: tables for other programs, figures, and report.html; docs/lab.md explains them.
+"""The folder of a run: tables for other programs, figures, and report.html; docs/lab.md explains them.
 
 `write_report` writes all of it from stored results; nothing here trains.
 """
@@ -8,27 +8,27 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import io
+import math
 import os
 import re
 import shlex
-import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
 import numpy as np
-from matplotlib.figure import Figure
 
 import plunit
 from plunit.base.files import write_atomically, write_csv
 from plunit.base.machine import describe_machine
-from plunit.lab import story, style, summary
+from plunit.ensemble.nonlinearities import title_of
+from plunit.lab import pictures
 from plunit.lab.cell import PACKAGE
-from plunit.lab.claims import PAPER, RULE, SECTIONS, STATEMENTS, Judged, answers, judge, tally
+from plunit.lab.claims import PAPER, REFUTED, RULE, SECTIONS, STATEMENTS, Judged, Ruling, answers, judge, tally
 from plunit.lab.experiment import Experiment, Results, catalogue
-from plunit.lab.pairs import RULE_OF_PAIRS, Matrix, compare_pairs
-from plunit.lab.pictures import Picture, save
+from plunit.lab.intervals import RULE_OF_PAIRS, Column, Estimate, Matrix, compare_pairs, worst_if_diverged
+from plunit.lab.pictures import Picture, number, save
 from plunit.lab.plan import Plan
 
 COLUMNS = ("experiment", "activation", "seed", "alpha", "c", "depth", "final_loss", "dead_units", "gradient_norm")
@@ -42,11 +42,19 @@ CLAIM_COLUMNS = (
 
 Track = Callable[[list[Picture]], Iterable[Picture]]
 
+Losses = dict[str, dict[str, tuple[float, float, float]]]
+"""Experiment, activation: 5, 50 and 95 % quantiles of a loss."""
+
+LOSSES = {"final loss": "final_loss", "test loss": "test_loss", "training loss": "train_loss"}
+"""The losses at the end of training that experiments may have, and their arrays."""
+
+_COMPARED = {"sine-relu": "the sine", "curve-relu": "the parametric curve", "surface-relu": "the surface"}
+
 
 class Published(NamedTuple):
     """What is also printed: quantiles by the name of a loss, matrices of pairs by experiment, and lines."""
 
-    losses: dict[str, story.Losses]
+    losses: dict[str, Losses]
     matrices: dict[str, Matrix]
     lines: list[str]
 
@@ -57,14 +65,14 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
     results = dict(sorted(results.items(), key=lambda item: order.index(plan[item[0]].base)))
     experiments = {name: plan[name].experiment() for name in results}
     judged = judge(experiments, results)
-    matrices = {name: compare_pairs(*one.compared(results[name])) for name, one in experiments.items()}
+    matrices = {name: compare_pairs(*one.pairs(results[name])) for name, one in experiments.items()}
     matrices = {name: matrix for name, matrix in matrices.items() if matrix}
     write_tables(folder, experiments, results, judged, matrices)
-    tables = {noun: story.final_losses(results, key) for noun, key in story.LOSSES.items()}
+    tables = {noun: final_losses(results, key) for noun, key in LOSSES.items()}
     found = answers(judged)
     own = [one for one in judged if not one.claim.statement]
     content = _template().render(
-        opening=story.opening(experiments, results, found),
+        opening=opening(experiments, results, found),
         answers=found,
         sections=_sections(experiments, {one.section for one in found}),
         experiments=experiments,
@@ -72,7 +80,7 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
         own={name: [one for one in own if one.experiment == name] for name in experiments},
         tables=tables,
         matrices=matrices,
-        images=_draw(folder, experiments, results, tables["final loss"], track),
+        images=_draw(folder, experiments, results, track),
         plan={name: plan[name] for name in results},
         specs={name: dataclasses.asdict(one.spec) for name, one in experiments.items()},
         sources={name: _source(one, folder) for name, one in experiments.items()},
@@ -84,22 +92,19 @@ def write_report(folder: Path, plan: Plan, results: Results, track: Track = iter
         folder=shlex.quote(str(folder)),
     )
     write_atomically(folder / "report.html", content.encode())
-    lines = [f"statements of the paper: {tally(found)}"] if found else story.plain(experiments, results, judged)
+    lines = [f"statements of the paper: {tally(found)}"] if found else plain(experiments, results, judged)
     return Published(tables, matrices, lines)
 
 
 def _draw(
-    folder: Path, experiments: dict[str, Experiment], results: Results, losses: story.Losses, track: Track
+    folder: Path, experiments: dict[str, Experiment], results: Results, track: Track
 ) -> dict[str, list[tuple[Picture, str]]]:
-    """Save all figures; return them by experiment, with URLs of their content, that of the whole report under ""."""
-    with style.settings():
-        pictures = {name: list(experiments[name].figures(runs)) for name, runs in results.items()}
-        titles = {name: one.title for name, one in experiments.items()}
-        pictures[""] = [draw_final_losses(losses, titles)] if losses else []
-        drawn = iter(track([picture for group in pictures.values() for picture in group]))
+    """Save all figures; return them by experiment, with URLs of their content."""
+    with pictures.settings():
+        drawn = {name: list(experiments[name].figures(runs)) for name, runs in results.items()}
+        watched = iter(track([picture for group in drawn.values() for picture in group]))
         return {
-            name: [(picture, save(next(drawn), folder / "figures")) for picture in group]
-            for name, group in pictures.items()
+            name: [(one, save(next(watched), folder / "figures")) for one in group] for name, group in drawn.items()
         }
 
 
@@ -108,12 +113,7 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {
-        "number": summary.number,
-        "label": summary.label,
-        "slug": slug,
-        "interval": story.with_interval,
-    }
+    environment.filters |= {"number": number, "label": title_of, "slug": slug, "interval": with_interval}
     return environment.get_template("report.html")
 
 
@@ -124,23 +124,18 @@ def write_tables(
     judged: list[Judged],
     matrices: dict[str, Matrix],
 ) -> None:
-    """Write all tables of a folder; the same results give the same bytes, except in timings.csv."""
+    """Write all tables of a folder; the same results give the same bytes."""
     rows = [row for name, runs in results.items() for row in experiments[name].rows(runs)]
     names = dict.fromkeys([*COLUMNS, *(column for row in rows for column in row)])
     write_csv(folder / "summary.csv", tuple(names), rows)
     write_csv(folder / "claims.csv", CLAIM_COLUMNS, map(claim_row, judged))
     if matrices:
         write_csv(folder / "pairs.csv", PAIR_COLUMNS, _pair_rows(matrices))
-    each = [(name, activation, arrays) for name, runs in results.items() for activation, arrays in runs.items()]
-    seconds = [
-        {"experiment": name, "activation": activation, "seed": int(seed), "seconds": round(float(seconds), 3)}
-        for name, activation, arrays in each
-        if "seconds" in arrays
-        for seed, seconds in zip(arrays["seed"], arrays["seconds"], strict=True)
-    ]
-    write_csv(folder / "timings.csv", ("experiment", "activation", "seed", "seconds"), seconds)
     histories: dict[str, Any] = {
-        f"{name}.{activation}": arrays["history"] for name, activation, arrays in each if "history" in arrays
+        f"{name}.{activation}": arrays["history"]
+        for name, runs in results.items()
+        for activation, arrays in runs.items()
+        if "history" in arrays
     }
     buffer = io.BytesIO()
     np.savez(buffer, **histories)
@@ -149,7 +144,7 @@ def write_tables(
 
 def claim_row(one: Judged) -> dict[str, Any]:
     """Return the row of a claim in claims.csv."""
-    claim, estimate = one.claim, one.estimate
+    claim = one.claim
     weaker = dict(zip(("weaker", "weaker_words"), claim.weaker or ("", ""), strict=True))
     return {
         "experiment": one.experiment,
@@ -160,16 +155,78 @@ def claim_row(one: Judged) -> dict[str, Any]:
         "sentence": claim.said,
         "statistic": claim.statistic,
         "words": one.words,
-        **{name: getattr(estimate, name) for name in ("n", "value", "low", "high")},
+        **_numbers(one.estimate),
         **{"claimed": str(claim.claimed), **weaker, "verdict": one.verdict, "needed": one.needed or ""},
     }
+
+
+def _numbers(estimate: Estimate) -> dict[str, Any]:
+    return {name: getattr(estimate, name) for name in ("n", "value", "low", "high")}
 
 
 def _pair_rows(matrices: dict[str, Matrix]) -> Iterable[dict[str, Any]]:
     for name, matrix in matrices.items():
         for pair in (pair for row in matrix.values() for pair in row.values()):
-            numbers = {key: getattr(pair.estimate, key) for key in ("n", "value", "low", "high")}
-            yield {"experiment": name, "above": pair.above, "below": pair.below, **numbers, "verdict": pair.verdict}
+            first = {"experiment": name, "above": pair.above, "below": pair.below}
+            yield {**first, **_numbers(pair.estimate), "verdict": pair.verdict}
+
+
+def final_losses(results: Results, key: str = "final_loss") -> Losses:
+    """Return the quantiles of a loss at the end of training, of the experiments that have it.
+
+    Next to test losses stands that of a constant, the mean, if it was measured.
+    """
+
+    def quantiles(losses: Column) -> tuple[float, float, float]:
+        final = worst_if_diverged(losses)
+        low, high = np.quantile(final, [0.05, 0.95], method="nearest")
+        return float(low), float(np.median(final)), float(high)
+
+    found = {}
+    for name, runs in results.items():
+        if all(key in arrays and "history" in arrays for arrays in runs.values()):
+            found[name] = {activation: quantiles(arrays[key]) for activation, arrays in runs.items()}
+            first = next(iter(runs.values()))
+            if key == "test_loss" and "baseline" in first:
+                found[name]["mean"] = quantiles(first["baseline"])
+    return found
+
+
+def opening(experiments: Mapping[str, Experiment], results: Results, found: list[Ruling]) -> list[str]:
+    """Return up to three sentences that say what was found; the ratios are those of sections 2 to 4."""
+    if not found:
+        findings = {name: text for name, runs in results.items() if (text := experiments[name].finding(runs))}
+        single = len(findings) == 1 and not experiments[next(iter(findings))].variant
+        return [text if single else f"{experiments[name].title}: {text}" for name, text in findings.items()][:3]
+    measured = [one for one in found if not one.theorem]
+    seeds = max(one.estimate.n for answer in measured for one in answer.claims)
+    first = f"Of {len(measured)} statements of the paper, judged on up to {seeds:,} seeds, {tally(found)}."
+    ratios = [
+        f"{with_interval(one.estimate)} on {_COMPARED[answer.key]}"
+        for answer in measured
+        for one in answer.primary
+        if answer.key in _COMPARED and one.claim.statistic == "relu/plu"
+    ]
+    compared = f"ReLU's final loss divided by PLU's, median over seeds: {'; '.join(ratios)}." if ratios else ""
+    refuted = "; ".join(f"“{one.sentence.rstrip('.')}”" for one in found if one.verdict == REFUTED)
+    return [text for text in (first, compared, f"Refuted: {refuted}." if refuted else "") if text]
+
+
+def plain(experiments: Mapping[str, Experiment], results: Results, judged: list[Judged]) -> list[str]:
+    """Return the lines to print for results without statements of the paper: findings, then claims with intervals."""
+    words = ((one, one.words[:1].upper() + one.words[1:]) for one in judged)
+    shown = (f"{one.claim.said} {text} {with_interval(one.estimate)}: {one.said}" for one, text in words)
+    return [*opening(experiments, results, []), *shown]
+
+
+def with_interval(estimate: Estimate) -> str:
+    """Return an estimate and its interval as a text: "16.7 (15.1 to 18.5)".
+
+    >>> with_interval(Estimate(1.0, 0.5, 2.0, 6)), with_interval(Estimate(1.0, math.nan, math.nan, 1))
+    ('1 (0.5 to 2)', '1')
+    """
+    ends = "" if math.isnan(estimate.low) else f" ({number(estimate.low)} to {number(estimate.high)})"
+    return f"{number(estimate.value)}{ends}"
 
 
 def slug(text: str) -> str:
@@ -201,31 +258,3 @@ def _source(experiment: Experiment, folder: Path) -> tuple[str, str]:
         return name, Path(os.path.relpath(file, folder.resolve())).as_posix()
     except ValueError:  # on another drive
         return name, file.as_uri()
-
-
-def draw_final_losses(losses: story.Losses, titles: dict[str, str]) -> Picture:
-    """Draw the median final loss and 5-95 % of seeds, a row for each experiment and a mark for each activation."""
-    activations = list(dict.fromkeys(activation for row in losses.values() for activation in row))
-    figure = Figure(figsize=(7.4, 0.75 * len(losses) + 1.1))
-    axes = figure.subplots()
-    for place, row in enumerate(losses.values()):
-        for i, (activation, (low, middle, high)) in enumerate(row.items()):
-            y = -place - 0.14 * (i - (len(row) - 1) / 2)
-            colour = style.look(activation)["color"]
-            axes.plot([low, high], [y, y], color=colour, linewidth=2.2, alpha=0.45)
-            axes.plot(middle, y, style.MARKS.get(activation, "^"), color=colour, markersize=6)
-    for activation in activations:
-        marker = style.MARKS.get(activation, "^")
-        axes.plot([], [], marker, color=style.look(activation)["color"], label=summary.label(activation))
-    axes.set(xscale="log", xlabel="final loss (mean square error), lower is better")
-    plain = [titles[name].replace("$", r"\$") for name in losses]  # so that Matplotlib finds no formula
-    axes.set_yticks(range(0, -len(losses), -1), [textwrap.fill(title, 34) for title in plain])
-    axes.set_ylim(-len(losses) + 0.45, 0.55)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5)
-    medians = "; ".join(
-        f"{titles[name]}: {summary.listed({a: q[1] for a, q in row.items()})}" for name, row in losses.items()
-    )
-    caption = "Final losses of the networks of sections 2-4: median and 5-95 % of seeds."
-    return Picture(
-        "final-losses", caption, f"A row for each function, a mark for each activation. Medians: {medians}.", figure
-    )
