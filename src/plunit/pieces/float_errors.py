@@ -42,7 +42,7 @@ class Arithmetic(NamedTuple):
     name: str
 
 
-EXACT = Arithmetic(0.0, 0.0, np.inf, "real numbers")
+REAL_NUMBERS = Arithmetic(0.0, 0.0, np.inf, "real numbers")
 
 
 def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:

@@ -253,7 +253,7 @@ def test_a_network_makes_the_tables_of_its_units_once(monkeypatch, clipped):
 
 def test_a_question_makes_its_tables_once(monkeypatch):
     made = {"tables": 0, "weights": 0}
-    tables, weights = UnitTables.of.__func__, bounding.Model.__dict__["weight"].func
+    tables, weights = UnitTables.of.__func__, bounding.ReducedNetwork.__dict__["weight"].func
 
     def count(name, function):
         def counted(*args):
@@ -264,8 +264,8 @@ def test_a_question_makes_its_tables_once(monkeypatch):
 
     monkeypatch.setattr(UnitTables, "of", classmethod(count("tables", tables)))
     counted = cached_property(count("weights", weights))
-    counted.__set_name__(bounding.Model, "weight")
-    monkeypatch.setattr(bounding.Model, "weight", counted)
+    counted.__set_name__(bounding.ReducedNetwork, "weight")
+    monkeypatch.setattr(bounding.ReducedNetwork, "weight", counted)
     net, box = dense_network(0, 3, 8, 8, 3), [(-1, 1)] * 3
     for ask in (maximum, bounds, distance, lipschitz):
         made.update(tables=0, weights=0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from plunit.pieces.activation import Activation, evaluate
 from plunit.pieces.arrays import Floats, Ints, blocks
-from plunit.pieces.float_errors import EXACT, error_after
+from plunit.pieces.float_errors import REAL_NUMBERS, error_after
 from plunit.pieces.networks import Layer, Network
 from plunit.pieces.programs import Program
 
@@ -184,7 +184,7 @@ class FixedNetwork(Program):
 
     def error(self, sides: Floats) -> Floats:
         """Return a bound on the roundings of all values, carried to the outputs."""
-        return error_after(self.real, sides, EXACT, [added for _, added in self._parts])
+        return error_after(self.real, sides, REAL_NUMBERS, [added for _, added in self._parts])
 
     def ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Return the ends of the outputs in interval arithmetic of the integers."""

@@ -18,7 +18,7 @@ from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.boxes import box_array, check_size, sizes
 from plunit.pieces.networks import Network
 from plunit.pieces.programs import Program
-from plunit.pieces.proofs.bounding import Answer, Model, Nodes, Query
+from plunit.pieces.proofs.bounding import Answer, Nodes, Query, ReducedNetwork
 from plunit.pieces.proofs.branching import BestPoint, Lattice
 from plunit.pieces.proofs.linear import NEVER
 from plunit.pieces.proofs.properties import Case, Condition, Constraints, Domain, constraint_rows
@@ -35,7 +35,7 @@ NEAR = 1e-12
 class LargestGoal:
     """The aim of `search` that makes goal y large, goal [out]."""
 
-    net: Network | Model
+    net: Network | ReducedNetwork
     domain: Domain
     goal: Floats
 
@@ -180,10 +180,10 @@ class Inputs:
         return Case(self.sides[number], case.rows, limits, tuple(map(self._relax, case.conditions)))
 
     @cached_property
-    def real_question(self) -> tuple[Model, Domain]:
+    def real_question(self) -> tuple[ReducedNetwork, Domain]:
         """The real-number network and its domain, where there is one case."""
         case = self.real_case(0)
-        return Model.of(self.program.real, case.box), Domain(case.box, case.rows, case.limits)
+        return ReducedNetwork.of(self.program.real, case.box), Domain(case.box, case.rows, case.limits)
 
     def _relax(self, condition: Condition) -> Condition:
         """Return a condition that the real-number network meets where the program meets this one."""

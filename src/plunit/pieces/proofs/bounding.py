@@ -37,13 +37,13 @@ EXACT = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class ReducedNetwork:
     """A network as the step reads it, with fewer units of the same function; its tables are made once."""
 
     net: Network
 
     @classmethod
-    def of(cls, net: Network, box: Floats) -> Model:
+    def of(cls, net: Network, box: Floats) -> ReducedNetwork:
         """Leave out units and clips that change nothing on the box."""
         return cls(without_clip(merge_units(net), box))
 
@@ -65,17 +65,19 @@ class Query:
     goals: [g, out]; the goals of condition c are those from first[c] to first[c + 1].
     """
 
-    model: Model
+    model: ReducedNetwork
     domain: Domain
     goals: Floats
     first: Ints
     gradient: bool = False
 
     @classmethod
-    def of(cls, net: Network | Model, domain: Domain, conditions: Sequence[Floats], *, gradient: bool = False) -> Query:
+    def of(
+        cls, net: Network | ReducedNetwork, domain: Domain, conditions: Sequence[Floats], *, gradient: bool = False
+    ) -> Query:
         """Take the goals of each condition, [m, out]."""
         first = np.cumsum([0, *map(len, conditions)], dtype=np.int64)
-        model = net if isinstance(net, Model) else Model.of(net, domain.box)
+        model = net if isinstance(net, ReducedNetwork) else ReducedNetwork.of(net, domain.box)
         return cls(model, domain, np.concatenate(conditions), first, gradient)
 
     @property

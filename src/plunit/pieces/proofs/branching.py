@@ -5,7 +5,7 @@ them, evaluates the points that the bounds suggest, drops what cannot matter, an
 between the parts with the largest bounds and those with the best points. A round depends on nothing but the nodes, so
 the answer is the same for any number of threads, as long as time is not over.
 
-Two other searches halve boxes and have loops of their own, because their nodes are boxes only: they have no splits of
+Two other searches halve boxes and have their own loops, because their nodes are boxes only: they have no splits of
 units, no ranges to narrow, and no compiled step. `plunit.expressions.distance` bounds an expression, which has no
 layers; `plunit.pieces.fixed.error_bounds` bounds all outputs at once, relative to the error at single points.
 """
@@ -88,7 +88,7 @@ class Effort:
 
     @classmethod
     def of(cls, time_limit: float | None, progress: Report | None) -> Effort:
-        """Check a time limit; None stands for no limit."""
+        """Check a time limit; None means no limit."""
         if time_limit is None:
             return cls(progress=progress)
         number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
@@ -140,7 +140,7 @@ def search(
         aim: what is made large.
         boxes: where.
         effort: the time limit and the progress display.
-        gap: parts are dropped whose bound is above the best value by at most this part of the scale.
+        gap: parts are dropped whose bound is above the best value by at most this fraction of the scale.
         least: with `accept`, parts without a value above it are dropped, and the bound is never below it.
         accept: returns what is looked for; then the search ends.
         lattice: the inputs of a program, if only they count. Then no bound is left over: the answer is exact.

@@ -41,7 +41,7 @@ BINS = 64
 ENOUGH = 0.95
 """Another round is made if the last one left at most this fraction of the bound."""
 
-COLUMNS = 256
+MOST_COLUMNS = 256
 """The maximum number of columns of a zonotope whose longest vector is bounded by their products."""
 
 
@@ -276,7 +276,7 @@ def _longest(centre: Floats, columns: Floats, off: Floats) -> float:
     The square is at most |centre|^2 + 2 sum |centre column_i| + sum |column_i column_k|: products cancel where their
     sizes do not.
     """
-    if len(columns) > COLUMNS:
+    if len(columns) > MOST_COLUMNS:
         return np.inf
     size = np.abs(centre) + np.abs(columns).sum(axis=0)
     square = centre @ centre + 2 * np.abs(columns @ centre).sum() + np.abs(columns @ columns.T).sum()

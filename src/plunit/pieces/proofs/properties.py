@@ -70,7 +70,7 @@ class Domain:
 
     @classmethod
     def of(cls, net: Network, box: Box, constraints: Constraints = None) -> Domain:
-        """Check the box, a pair (low, high) for each input, and constraints (A, b) that stand for A x <= b."""
+        """Check the box, a pair (low, high) for each input, and constraints (A, b) for A x <= b."""
         check_network(net)
         sides = box_array(net, box, fixed=True)
         check_size(net, np.abs(sides).max(axis=1))
@@ -81,7 +81,7 @@ class Domain:
         return np.clip(x, self.box[:, 0], self.box[:, 1])
 
     def holds(self, x: Floats, slack: float = 1e-12) -> Bools:
-        """Return which of x [n, in] are in the domain; the constraints may be broken by this part of their terms."""
+        """Return which of x [n, in] are in the domain; the constraints may be broken by this fraction of their terms."""
         size = np.abs(x) @ np.abs(self.rows).T + np.abs(self.limits)
         within = (x >= self.box[:, 0]) & (x <= self.box[:, 1])
         return np.asarray(within.all(axis=1) & (x @ self.rows.T <= self.limits + slack * size).all(axis=1))
@@ -290,7 +290,7 @@ def _replace(thing: Condition | Case, rows: Floats, limits: Floats) -> None:
 
 
 def constraint_rows(constraints: Constraints, inputs: int) -> tuple[Floats, Floats]:
-    """Check constraints (A, b) on so many inputs and return A [m, in] and b [m]."""
+    """Check constraints (A, b) on this number of inputs and return A [m, in] and b [m]."""
     if constraints is None:
         return np.zeros((0, inputs)), np.zeros(0)
     try:
@@ -332,7 +332,7 @@ def inequality_words(rows: Floats, limits: Floats, name: str, sign: str) -> list
 
 
 def numbers(what: str, values: Any) -> Floats:
-    """Return values as a new array; ValueError if they are no numbers."""
+    """Return values as a new array; ValueError if they are not numbers."""
     try:
         if np.iscomplexobj(values):
             raise ValueError

@@ -19,14 +19,14 @@ from plunit.pieces.merging import merge_units
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.programs import Program
 from plunit.pieces.proofs.aims import Inputs, LargestGoal, Margin, ProgramGoal, ProgramMargin
-from plunit.pieces.proofs.bounding import Model
+from plunit.pieces.proofs.bounding import ReducedNetwork
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.properties import Box, Case, Constraints, Domain, Impossible, Property
 from plunit.pieces.rewriting import difference
 from plunit.pieces.rounding import FLOOR
 
 PROVED = 1e-6
-"""A value is proved if no other can be larger by more than this part of the largest |f| that was seen."""
+"""A value is proved if no other can be larger by more than this fraction of the largest |f| that was seen."""
 
 GAP = 1e-10
 """The search ends when the two agree to this fraction of the largest |f| that was seen."""
@@ -187,7 +187,7 @@ def distance(
     """
     if isinstance(one, Curve) and isinstance(other, Curve):
         if box is not None or constraints is not None:
-            raise TypeError("curves have a domain of their own; give distance(one, other) alone")
+            raise TypeError("curves have their own domain; give only distance(one, other)")
         return line_curves.curve_distance(one, other)
     if not (isinstance(one, Network) and isinstance(other, Network)) or box is None:
         raise TypeError(
@@ -199,7 +199,7 @@ def distance(
     return largest_of([_largest(both, asked, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
 
 
-_Question = tuple[Model, Domain] | Inputs
+_Question = tuple[ReducedNetwork, Domain] | Inputs
 
 
 def _question(net: Network | Program, box: Box, constraints: Constraints) -> _Question:
@@ -207,7 +207,7 @@ def _question(net: Network | Program, box: Box, constraints: Constraints) -> _Qu
     if isinstance(net, Program):
         return Inputs.of(net, box, constraints)
     domain = Domain.of(net, box, constraints)
-    return Model.of(net, domain.box), domain
+    return ReducedNetwork.of(net, domain.box), domain
 
 
 def _largest(net: Network | Program, asked: _Question, goal: Floats, effort: Effort) -> Optimum:
@@ -351,7 +351,7 @@ def _margin(net: Network | Program, cases: list[Case]) -> Margin:
 
 
 def _groups(property: Property) -> list[list[Case]]:
-    """Return cases that differ in their boxes and limits alone, and have no constraints, together."""
+    """Return cases that differ in only their boxes and limits, and have no constraints, together."""
     groups: dict[object, list[Case]] = {}
     for i, case in enumerate(property.cases):
         key = tuple((one.rows.tobytes(), one.strict) for one in case.conditions)

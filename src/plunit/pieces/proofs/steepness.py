@@ -18,7 +18,7 @@ from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.networks import Network
-from plunit.pieces.proofs.bounding import Answer, Model, Nodes, Query
+from plunit.pieces.proofs.bounding import Answer, Nodes, Query, ReducedNetwork
 from plunit.pieces.proofs.branching import POINTS, SECONDS, Effort, search
 from plunit.pieces.proofs.linear import NEVER
 from plunit.pieces.proofs.properties import Box, Constraints, Domain
@@ -29,10 +29,10 @@ SAMPLES = 5000
 """The number of gradients that are evaluated to find the scale of slopes."""
 
 NOTHING = 1e-307
-"""Slopes below this part of the weights count as 0: underflow makes the bounds of a constant function that large."""
+"""Slopes below this fraction of the weights count as 0: underflow makes the bounds of a constant function that large."""
 
 FLAT = 1e-12
-"""A domain of less than this part of the box's width has no inside, and a gradient no meaning."""
+"""A domain of less than this fraction of the box's width has no interior, where a gradient would have a meaning."""
 
 
 def lipschitz(
@@ -61,7 +61,7 @@ def lipschitz(
         ratios = np.divide(parts, most, out=np.ones_like(parts), where=(most > 0) & np.isfinite(most))
         return np.asarray(np.linalg.norm(ratios, order, axis=-1) * most[..., 0])
 
-    found, model = [], Model.of(net, domain.box)
+    found, model = [], ReducedNetwork.of(net, domain.box)
     for goal, share in shares(list(np.eye(net.outputs)), effort):
         start = time.monotonic()
         aim = Steepness(model, domain, goal, largest, euclidean=order == 2 and bool(free.all()))
@@ -154,7 +154,7 @@ class Steepness:
     euclidean: whether it is the 2-norm, of which the step knows a narrower bound.
     """
 
-    net: Network | Model
+    net: Network | ReducedNetwork
     domain: Domain
     goal: Floats
     measure: Callable[[Floats], Floats]
