@@ -81,7 +81,7 @@ class Domain:
         return np.clip(x, self.box[:, 0], self.box[:, 1])
 
     def holds(self, x: Floats, slack: float = 1e-12) -> Bools:
-        """Return which of x [n, in] are in the domain; the constraints may be broken by this fraction of their terms."""
+        """Return which of x [n, in] are in the domain; by up to this fraction of their terms outside."""
         size = np.abs(x) @ np.abs(self.rows).T + np.abs(self.limits)
         within = (x >= self.box[:, 0]) & (x <= self.box[:, 1])
         return np.asarray(within.all(axis=1) & (x @ self.rows.T <= self.limits + slack * size).all(axis=1))

@@ -29,7 +29,7 @@ SAMPLES = 5000
 """The number of gradients that are evaluated to find the scale of slopes."""
 
 NOTHING = 1e-307
-"""Slopes below this fraction of the weights count as 0: underflow makes the bounds of a constant function that large."""
+"""Slopes below this fraction of the weights count as 0, because underflow makes bounds of a constant that large."""
 
 FLAT = 1e-12
 """A domain of less than this fraction of the box's width has no interior, where a gradient would have a meaning."""
