@@ -187,3 +187,41 @@ def test_the_help_has_the_exit_codes():
     _, out, _ = run("prove", "--help")
     for status, code in networks.CODES.items():
         assert f"{code}: {networks.WORDS[status]}" in " ".join(out.split())
+
+
+RANGE = "(declare-const X_0 Real) (declare-const Y_0 Real) (assert (>= X_0 -1)) (assert (<= X_0 3))"
+
+
+@pytest.mark.parametrize("options", [["--bits", "16"], ["--bits", "8"], ["--float"], ["--double"]])
+def test_the_program_is_asked(files, options):
+    kind = options[0].removeprefix("--")
+    net = load(files / "net.json")
+    program = pieces.quantize(net, [(-1, 3)], int(options[1])) if kind == "bits" else pieces.FloatNetwork(net, kind)
+    assert run("prove", "net.json", "holds.vnnlib", *options, folder=files) == (0, "unsat\n", "")
+    code, out, err = run("prove", "net.json", "fails.vnnlib", *options, folder=files)
+    assert (code, err) == (10, "")
+    found = re.match(r"sat\n\(\(X_0 (\S+)\)\n \(Y_0 (\S+)\)\)\n", out)
+    x, y = ([float(word)] for word in found.groups())
+    assert program(x) == y
+    integers = program.integers_at(program.nearest(np.array(x) - program.offset))
+    note = "" if integers is None else f"note: the program reads the integers {integers.tolist()} for this input\n"
+    assert out.removeprefix(found[0]) == note
+
+
+def test_the_program_differs_from_the_network(files):
+    save_json(network([([[0.1]], [0.0])]), files / "tenth.json")
+    (files / "tenth.vnnlib").write_text(f"{RANGE} (assert (>= Y_0 0.3000000044))")
+    codes = [run("prove", "tenth.json", "tenth.vnnlib", *more, folder=files)[0] for more in ([], ["--float"])]
+    assert codes == [0, 10]
+
+
+def test_the_box_of_the_program_is_an_option(files):
+    (files / "point.vnnlib").write_text(RANGE.replace("3", "-1") + " (assert (>= Y_0 11))")
+    code, out, err = run("prove", "net.json", "point.vnnlib", "--bits", "16", folder=files)
+    assert (code, out) == (2, "")
+    assert "the property fixes input 0 at -1.0; give --box of the program" in err
+    assert run("prove", "net.json", "point.vnnlib", "--bits", "16", "--box", "-2", "2", folder=files)[0] == 0
+    for wrong in (["--bits", "16", "--float"], ["--box", "-2", "2"], ["--bits", "12"]):
+        code, out, err = run("prove", "net.json", "holds.vnnlib", *wrong, folder=files)
+        assert (code, out) == (2, "")
+        assert "--box LOW HIGH goes with --bits" in err

@@ -11,7 +11,7 @@ from plunit.expressions.distance import begin_search
 from plunit.expressions.forms import halves
 from plunit.pieces import Curve, activation, network
 from plunit.pieces.networks import exact_outputs
-from plunit.pieces.proofs.relaxation import LinearBounds
+from plunit.pieces.proofs.numpy_bounds import LinearBounds
 
 
 def random_network(rng, widths, f=None, size=1.0):

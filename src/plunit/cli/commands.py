@@ -26,7 +26,7 @@ _FUNCTIONS = {"fit": "fit_", "play": "play_", "pieces": "pieces_of", "prove": "p
 """The functions that do not have the names of their commands, which are those of modules, or of Python."""
 
 
-_CLASSES = {"pieces": "BoxCommand", "fit": "FormulaCommand"}
+_CLASSES = {"pieces": "BoxCommand", "prove": "BoxCommand", "fit": "FormulaCommand"}
 """The commands that parse their arguments themselves."""
 
 

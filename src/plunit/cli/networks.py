@@ -226,12 +226,27 @@ def prove_(
     witness: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the answer and the counterexample to a file.")
     ] = None,
+    bits: Annotated[
+        int | None,
+        typer.Option(metavar="16|8", help="Prove it of the C program in fixed point, for every integer that it reads."),
+    ] = None,
+    box: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW HIGH ...", help="Box of the program in fixed point; by default that of the property."
+        ),
+    ] = None,
+    float_: Annotated[bool, typer.Option("--float", help="Prove it of the C program in float.")] = False,
+    double: Annotated[bool, typer.Option("--double", help="Prove it of the C program in double.")] = False,
 ) -> None:
     """Prove that no input of a network satisfies the formula of a VNN-LIB file, or find one that does.
 
     Prints the answer in the format of VNN-COMP. Exit code 0: unsat, proved that there is none. 10: sat, with the input
-    X and the output Y of the network. 30: unknown, with the reason. 2: invalid files or options. 130: Ctrl-C.
+    X and the output Y of the network, or of the program with --bits, --float or --double. 30: unknown, with the reason.
+    2: invalid files or options. 130: Ctrl-C.
     """
+    if (bits is not None) + float_ + double > 1 or (bits is None and box is not None) or bits not in (None, 8, 16):
+        raise UserError("give one of --bits 16, --bits 8, --float and --double; --box LOW HIGH goes with --bits")
     *nets, formula = files
     named = dict(_parse_name(text) for text in network or ())
     if len(nets) != (0 if named else 1) or len(named) != len(network or ()):
@@ -248,18 +263,34 @@ def prove_(
     if witness is not None:
         _check_place(witness, read)
     net, wanted, names, notes = _question(formula, named or {"": nets[0]})
+    with _one_line():
+        if bits is not None:
+            program: Any = pieces.quantize(net, outer_box(wanted) if box is None else domain_of(net, box), bits)
+        else:
+            program = pieces.FloatNetwork(net, "float" if float_ else "double") if float_ or double else net
     with _progress("prove") as show, _one_line():
-        verdict = pieces.holds(net, wanted, time_limit=time_limit or None, progress=show)
+        verdict = pieces.holds(program, wanted, time_limit=time_limit or None, progress=show)
     lines = [WORDS[verdict.status]]
     if verdict.x is not None and verdict.y is not None:
         lines.append(assignment(names, [*verdict.x, *verdict.y]))
     reason = [verdict.reason] if verdict.status == "undecided" else []
+    if verdict.q is not None:
+        notes.append(f"note: the program reads the integers {verdict.q.tolist()} for this input")
     try:  # the file first: the output may be a pipe that nobody reads
         if witness is not None:
             save_whole(witness, "\n".join(lines) + "\n")
     finally:
         print(*lines, *reason, *notes, sep="\n", flush=True)
     raise typer.Exit(CODES[verdict.status])
+
+
+def outer_box(asked: pieces.Property) -> Sides:
+    """Return the smallest box with the boxes of all cases; UserError if an input is fixed in it."""
+    boxes = np.stack([case.box for case in asked.cases])
+    found = tuple(zip(boxes[..., 0].min(axis=0).tolist(), boxes[..., 1].max(axis=0).tolist(), strict=True))
+    if fixed := [i for i, (low, high) in enumerate(found) if low == high]:
+        raise UserError(f"the property fixes input {fixed[0]} at {found[fixed[0]][0]!r}; give --box of the program")
+    return found
 
 
 def _is_property(path: Path) -> bool:

@@ -24,7 +24,7 @@ from plunit.pieces.arrays import Floats, blocks
 from plunit.pieces.boxes import box_array, check_size
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.networks import Network, check_network, network
-from plunit.pieces.proofs.relaxation import LinearBounds
+from plunit.pieces.proofs.numpy_bounds import LinearBounds
 
 MOST_VARIABLES = 4
 """Maximum number of variables of a formula whose error is bounded."""

@@ -63,16 +63,17 @@ if TYPE_CHECKING:
     from plunit.pieces.networks import ensemble as ensemble
     from plunit.pieces.networks import network as network
     from plunit.pieces.networks import plane as plane
-    from plunit.pieces.proofs.holding import Verdict as Verdict
-    from plunit.pieces.proofs.holding import holds as holds
+    from plunit.pieces.programs import FloatNetwork as FloatNetwork
     from plunit.pieces.proofs.properties import Case as Case
     from plunit.pieces.proofs.properties import Condition as Condition
     from plunit.pieces.proofs.properties import Property as Property
     from plunit.pieces.proofs.questions import Bounds as Bounds
     from plunit.pieces.proofs.questions import Optimum as Optimum
     from plunit.pieces.proofs.questions import Undecided as Undecided
+    from plunit.pieces.proofs.questions import Verdict as Verdict
     from plunit.pieces.proofs.questions import bounds as bounds
     from plunit.pieces.proofs.questions import distance as distance
+    from plunit.pieces.proofs.questions import holds as holds
     from plunit.pieces.proofs.questions import maximum as maximum
     from plunit.pieces.proofs.questions import minimum as minimum
     from plunit.pieces.proofs.steepness import is_monotone as is_monotone

@@ -37,6 +37,11 @@ def box_array(net: Network | Ensemble, box: Any, *, fixed: bool = False) -> Floa
     return np.array([interval(pair, "a box", f" for input {i}", fixed=fixed) for i, pair in enumerate(pairs)])
 
 
+def box_text(box: Any) -> str:
+    """Return a box as [low, high] x [low, high] x ..."""
+    return " x ".join(f"[{low!r}, {high!r}]" for low, high in np.asarray(box, dtype=np.float64).tolist())
+
+
 def labels(inputs: int, names: Sequence[str], about: str) -> tuple[list[str], list[str]]:
     r"""Return the names of all inputs, or none, and the lines of a text, without control characters.
 

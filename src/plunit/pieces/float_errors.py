@@ -12,13 +12,14 @@ h and z come from interval arithmetic. gamma_k is that of Higham (2002; docs/glo
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plunit.pieces.activation import Functions
 from plunit.pieces.arrays import Floats
-from plunit.pieces.networks import Network
+from plunit.pieces.networks import Layer, Network
 from plunit.pieces.rounding import EPS, gamma
 
 
@@ -32,62 +33,70 @@ def check_knots(knots: Floats, dtype: np.dtype[Any]) -> None:
         )
 
 
+class Arithmetic(NamedTuple):
+    """What a type does to numbers: unit roundoff, smallest subnormal and largest number, and its name for messages."""
+
+    unit: float
+    smallest: float
+    largest: float
+    name: str
+
+
+REAL_NUMBERS = Arithmetic(0.0, 0.0, np.inf, "real numbers")
+
+
 def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:
     """Return a bound on the rounding error of each output in `dtype`, for x of that type in the box [in, 2]."""
     info = np.finfo(np.float32 if dtype == "float" else np.float64)
+    kind = Arithmetic(float(info.eps) / 2, float(info.smallest_subnormal), float(info.max), str(info.dtype))
+    return error_after(net, box, kind, [np.zeros(1)] * len(net.layers))
+
+
+def error_after(net: Network, box: Floats, kind: Arithmetic, added: Sequence[Floats]) -> Floats:
+    """Return a bound on the error of each output where each layer also adds an error of at most added[layer]."""
     low, high, error = box[:, 0], box[:, 1], np.zeros(len(box))
     with np.errstate(over="ignore", invalid="ignore"):
-        for layer in net.layers:
-            low, high, error = _affine(layer.weight, layer.bias, low, high, error, info)
+        for layer, more in zip(net.layers, added, strict=True):
+            low, high, error = _affine(layer, low, high, error, kind)
             if layer.activation is not None:
-                low, high, error = _activation(layer.activation.functions, low, high, error, info)
+                low, high, error = _activation(layer.activation.functions, low, high, error, kind)
+            error = error + more
     # the bound is itself a sum of positive numbers in double precision
     return np.asarray(error * (1 + 1e-6))
 
 
-def _check_size(terms: Floats, info: np.finfo) -> None:
-    if not (terms < float(info.max) / 4).all():
+def _check_size(terms: Floats, kind: Arithmetic) -> None:
+    if not (terms < kind.largest / 4).all():
         raise ValueError(
-            f"values may reach {terms.max():.1e} in this box, too large for {info.dtype}; take a smaller box, or scale "
+            f"values may reach {terms.max():.1e} in this box, too large for {kind.name}; take a smaller box, or scale "
             "the weights"
         )
 
 
-def _affine(
-    weight: Floats,
-    bias: Floats,
-    low: Floats,
-    high: Floats,
-    error: Floats,
-    info: np.finfo,
-) -> tuple[Floats, Floats, Floats]:
+def _affine(layer: Layer, low: Floats, high: Floats, error: Floats, kind: Arithmetic) -> tuple[Floats, Floats, Floats]:
     """Return the range of z = W h + b and the error of its computed value."""
-    size, count = np.maximum(np.abs(low), np.abs(high)) + error, len(low)
-    terms = np.abs(weight) @ size + np.abs(bias)
-    _check_size(terms, info)
-    lost = 2 * float(info.smallest_subnormal) * (size.sum() + count + 1)
-    found = np.abs(weight) @ error + gamma(count + 5, float(info.eps) / 2) * terms + lost
-    middle, radius = weight @ ((low + high) / 2) + bias, np.abs(weight) @ ((high - low) / 2)
+    steep, size, count = np.abs(layer.weight), np.maximum(np.abs(low), np.abs(high)) + error, len(low)
+    terms = steep @ size + np.abs(layer.bias)
+    _check_size(terms, kind)
+    lost = 2 * kind.smallest * (size.sum() + count + 1)
+    found = steep @ error + gamma(count + 5, kind.unit) * terms + lost
+    middle, radius = layer.weight @ ((low + high) / 2) + layer.bias, steep @ ((high - low) / 2)
     radius = radius + (count + 8) * EPS * terms + lost
     return middle - radius, middle + radius, found
 
 
 def _activation(
-    f: Functions,
-    low: Floats,
-    high: Floats,
-    error: Floats,
-    info: np.finfo,
+    f: Functions, low: Floats, high: Floats, error: Floats, kind: Arithmetic
 ) -> tuple[Floats, Floats, Floats]:
     """Return the range of y = f(z) and the error of its computed value."""
     knots, slopes, intercepts = f.units
-    unit, lost = float(info.eps) / 2, 4 * float(info.smallest_subnormal)
+    unit, lost = kind.unit, 4 * kind.smallest
     size = np.maximum(np.abs(low), np.abs(high)) + error
     met = f.meets(low - error, high + error, 4 * unit * np.abs(knots) + lost)
     steep = np.abs(slopes).max(axis=1, where=met, initial=0.0)
     parts = np.abs(slopes) * size[:, None] + np.abs(intercepts)
     parts = np.where(met, parts, 0.0)
-    _check_size(parts, info)
+    _check_size(parts, kind)
     jumps = np.abs(np.diff(slopes)) * np.abs(knots)
     fresh = gamma(7, unit) * parts.max(axis=1) + lost * (1 + size + np.abs(slopes).max(axis=1))
     near = met[:, 1:] & met[:, :-1]

@@ -22,7 +22,9 @@ _Stage = tuple[Affine, Activation, Affine]
 
 
 def merge_units(net: Network) -> Network:
-    """Return the same network with units that are equal in all their numbers as one, where their sum is exact.
+    """Return the same network with fewer units: equal ones are one, and of relu(z) and relu(-z) one is the identity.
+
+    A unit is left as it is where a sum would be rounded.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0], [1.0], [2.0]], [0.0] * 3), activation.plu(), ([[1.0, -1.0, 3.0]], [0.0])])
@@ -32,8 +34,10 @@ def merge_units(net: Network) -> Network:
     layers = list(net.layers)
     for i, (_, f) in enumerate(net.hidden):
         layer, after = layers[i : i + 2]
-        first, f, last = _merge_equal((layer.weight, layer.bias), f, (after.weight, after.bias))
-        layers[i : i + 2] = Layer(*first, f), Layer(*last, after.activation)
+        stage: _Stage = (layer.weight, layer.bias), f, (after.weight, after.bias)
+        for step in (_merge_equal, _share_opposites, _merge_equal, _drop_unused):
+            stage = step(*stage)
+        layers[i : i + 2] = Layer(*stage[0], stage[1]), Layer(*stage[2], after.activation)
     return Network(tuple(layers))
 
 

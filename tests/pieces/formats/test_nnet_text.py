@@ -5,7 +5,7 @@ import pytest
 
 from plunit.pieces import Property, holds, load, load_nnet, maximum, network, save_json
 from plunit.pieces.proofs.bounding import Query
-from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.properties import Domain
 
 GOOD = ["1,2,1,2,", "2,1,", "0,", "-1,-1,", "1,1,", "0,0,0,", "1,1,1,", "3,4,", "5,"]
 CHANGES = {

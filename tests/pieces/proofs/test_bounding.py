@@ -13,8 +13,7 @@ from plunit.pieces import activation, network
 from plunit.pieces.networks import exact_outputs
 from plunit.pieces.proofs import bounding, linear
 from plunit.pieces.proofs.bounding import Nodes, Query, bound_nodes
-from plunit.pieces.proofs.domain import Comparison, Domain
-from plunit.pieces.proofs.properties import Condition
+from plunit.pieces.proofs.properties import Comparison, Condition, Domain
 from plunit.programs.libraries import choose_engine
 
 SHAPES = [

@@ -9,7 +9,7 @@ from rational_networks import forward, rational
 
 from plunit.pieces import activation, network
 from plunit.pieces.networks import exact_outputs
-from plunit.pieces.proofs.domain import at_most
+from plunit.pieces.proofs.properties import at_most
 
 
 def fractions(x):

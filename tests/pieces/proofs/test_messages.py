@@ -14,8 +14,8 @@ from plunit.pieces import (
     network,
     polygons,
 )
-from plunit.pieces.proofs.holding import holds
 from plunit.pieces.proofs.properties import Property
+from plunit.pieces.proofs.questions import holds
 
 NET, BOX = dense_network(0, 3, 4, 2), [(-1, 1)] * 3
 LINE = curve(dense_network(0, 1, 4, 1), -1, 1)
@@ -62,7 +62,7 @@ LARGE = network([([[1e200]], [0.0]), activation.relu(), ([[1e200]], [0.0])])
         ),
         (lambda: lipschitz(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "take a smaller domain"),
         (lambda: polygons(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "take a smaller domain"),
-        (lambda: distance(LINE, LINE, [(-1, 1)]), TypeError, "domain of their own"),
+        (lambda: distance(LINE, LINE, [(-1, 1)]), TypeError, "their own domain"),
         (lambda: distance(NET, NET), TypeError, "without a box"),
         (lambda: distance(NET, dense_network(0, 3, 4, 1), BOX), ValueError, "3 -> 2 and 3 -> 1"),
         (lambda: lipschitz(NET, BOX, norm=3), ValueError, "norm must be 1, 2 or inf, got 3"),

@@ -1,6 +1,7 @@
 """Questions about values, against rational arithmetic, polygons, curves and linear programs of all patterns."""
 
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import proof_judges
@@ -22,8 +23,9 @@ from plunit.pieces import (
     polygons,
 )
 from plunit.pieces.activation import Activation, Functions
-from plunit.pieces.proofs import branching
-from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.networks import UnitTables
+from plunit.pieces.proofs import bounding, branching
+from plunit.pieces.proofs.properties import Domain
 
 ACTIVATIONS = [
     activation.plu(),
@@ -247,3 +249,47 @@ def test_a_network_makes_the_tables_of_its_units_once(monkeypatch, clipped):
     net = network([*clip, *layers, (net.layers[-1].weight, net.layers[-1].bias)])
     bounds(net, [(-0.5, 0.5)] * net.inputs)
     assert len(made) == len(net.hidden)
+
+
+def test_a_question_makes_its_tables_once(monkeypatch):
+    made = {"tables": 0, "weights": 0}
+    tables, weights = UnitTables.of.__func__, bounding.ReducedNetwork.__dict__["weight"].func
+
+    def count(name, function):
+        def counted(*args):
+            made[name] += 1
+            return function(*args)
+
+        return counted
+
+    monkeypatch.setattr(UnitTables, "of", classmethod(count("tables", tables)))
+    counted = cached_property(count("weights", weights))
+    counted.__set_name__(bounding.ReducedNetwork, "weight")
+    monkeypatch.setattr(bounding.ReducedNetwork, "weight", counted)
+    net, box = dense_network(0, 3, 8, 8, 3), [(-1, 1)] * 3
+    for ask in (maximum, bounds, distance, lipschitz):
+        made.update(tables=0, weights=0)
+        ask(*([net, dense_network(1, 3, 8, 8, 3), box] if ask is distance else [net, box]), time_limit=20)
+        assert made["tables"] == 1, ask
+        assert made["weights"] <= 1, ask
+
+
+OPPOSITE = {
+    "the identity": (np.eye(2), np.zeros(2)),
+    "shifted": ([[2.0, -1.0], [0.5, 1.0]], [0.25, -1.0]),
+}
+
+
+@pytest.mark.parametrize("name", OPPOSITE)
+def test_opposite_relus_are_proved_to_be_affine(name):
+    weight, bias = map(np.array, OPPOSITE[name])
+    both = np.concatenate([weight, -weight]), np.concatenate([bias, -bias])
+    net = network([both, activation.relu(), (np.concatenate([np.eye(2), -np.eye(2)], axis=1), np.zeros(2))])
+    line, box = network([(weight, bias)]), [(-1, 2)] * 2
+    apart = distance(net, line, box, time_limit=5)
+    assert (apart.value, apart.proved) == (0.0, True)
+    assert apart.bound < 1e-290
+    for ask in (maximum, minimum, lipschitz):
+        found, plain = ask(net, box, time_limit=5), ask(line, box)
+        assert found.proved
+        assert float(found) == pytest.approx(float(plain), rel=1e-12)

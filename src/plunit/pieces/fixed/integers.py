@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from plunit.pieces.activation import evaluate
+from plunit.pieces.activation import Activation, evaluate
 from plunit.pieces.arrays import Floats, Ints, blocks
-from plunit.pieces.networks import Network
+from plunit.pieces.float_errors import REAL_NUMBERS, error_after
+from plunit.pieces.networks import Layer, Network
+from plunit.pieces.programs import Program
 
 CHUNK = 2**13
 """Rows at a time: they and all values computed from them fit into the processor's caches."""
@@ -57,6 +60,36 @@ class FixedLayer:
         tables = (part[self.kinds] for part in (self.knots, self.slopes, self.intercepts))
         return np.asarray(evaluate(total, *tables))
 
+    def ranges(self, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+        """Return the smallest and the largest value [n, units] for h between low and high [n, inputs]."""
+        up, down = (part.T.astype(np.float64) for part in (np.maximum(self.weight, 0), np.minimum(self.weight, 0)))
+        ends = [(one @ up + other @ down).astype(np.int64) + self.bias for one, other in ((low, high), (high, low))]
+        values = self.activate(np.stack([*ends, *(np.clip(knot, *ends) for knot in self.knots[self.kinds].T)]))
+        return rounding_shift(values.min(axis=0), self.shift), rounding_shift(values.max(axis=0), self.shift)
+
+    def real(self, fraction: Ints | int = 0) -> tuple[Layer, Floats]:
+        """Return the layer in real numbers, without roundings of values, and how far they are from its values.
+
+        fraction: [inputs], of integer inputs, or 0 where inputs are real numbers, too.
+        """
+        total, both = self.sum_fraction, self.sum_fraction + self.slope_fraction
+        weight = _scaled(self.weight, fraction - self.weight_fraction)
+        rounding = np.full(len(self.bias), np.ldexp(0.5, -self.fraction) if self.shift else 0.0)
+        knots, slopes = self.knots[self.kinds], self.slopes[self.kinds]
+        start = np.take_along_axis(self.intercepts[self.kinds], (knots < 0).sum(axis=1)[:, None], axis=1)[:, 0]
+        nearest = start.astype(np.float64)
+        f = Activation(_scaled(knots, -total), _scaled(slopes, -self.slope_fraction), _scaled(nearest, -both))
+        rounding = rounding + np.ldexp(np.abs(start - nearest.astype(np.int64)), -both)
+        return Layer(weight, _scaled(self.bias, -total), f), rounding
+
+
+def _scaled(numbers: Any, power: Any) -> Floats:
+    """Return numbers * 2^power, exactly."""
+    found = np.ldexp(numbers.astype(np.float64), power)
+    if not np.array_equal(np.ldexp(found, -np.asarray(power)), numbers):
+        raise ValueError("the numbers of the program are too small or too large for double precision; scale the inputs")
+    return np.asarray(found)
+
 
 def rounding_shift(number: Any, bits: int) -> Any:
     """Return floor(number / 2^bits + 1/2), for integers."""
@@ -64,7 +97,7 @@ def rounding_shift(number: Any, bits: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class FixedNetwork:
+class FixedNetwork(Program):
     """A network in integers, with inputs x = offset + q 2^-fraction; build one with `quantize`.
 
     fixed(x) is what the C program of `save_c` computes, bit by bit. x is clipped to the box first.
@@ -110,6 +143,59 @@ class FixedNetwork:
     def ends(self) -> tuple[Ints, Ints]:
         """The smallest and the largest integer of each input."""
         return self.to_integers(self.box[:, 0]), self.to_integers(self.box[:, 1])
+
+    @property
+    def step(self) -> Floats:
+        """The distance of two neighbouring places: integer q of an input has the place q * step."""
+        return np.ldexp(1.0, -self.fraction)
+
+    @cached_property
+    def _parts(self) -> list[tuple[Layer, Floats]]:
+        """The layers in real numbers, and the errors that their roundings add."""
+        last = len(self.layers) - 1
+        found = []
+        for i, layer in enumerate(self.layers):
+            real, added = layer.real(self.fraction if i == 0 else 0)
+            found.append((real if i < last else Layer(real.weight, real.bias), added))
+        return found
+
+    @cached_property
+    def real(self) -> Network:
+        """The network with the weights and functions of the integers, and without the roundings of values."""
+        return Network(tuple(layer for layer, _ in self._parts))
+
+    def sides(self, box: Floats) -> Floats:
+        """Return the places of the integers of all x in a box."""
+        if not ((self.box[:, 0] <= box[:, 0]) & (box[:, 1] <= self.box[:, 1])).all():
+            raise ValueError(f"the program is for x in {self.box.tolist()}; ask inside of this box, got {box.tolist()}")
+        return np.stack([self.to_integers(side) * self.step for side in box.T], axis=1)
+
+    def nearest(self, places: Floats) -> Floats:
+        """Return the places of the nearest integers."""
+        return np.asarray(np.rint(places / self.step) * self.step)
+
+    def x(self, places: Floats, box: Floats) -> Floats:
+        """Return offset + place, moved into the box if rounding to integers moved it out: x that has this integer."""
+        return np.clip(self.offset + places, box[:, 0], box[:, 1])
+
+    def run(self, places: Floats) -> Floats:
+        """Return the outputs of the program at places of integers."""
+        return np.ldexp(self.integers(self.integers_at(places)), -self.layers[-1].fraction)
+
+    def error(self, sides: Floats) -> Floats:
+        """Return a bound on the roundings of all values, carried to the outputs."""
+        return error_after(self.real, sides, REAL_NUMBERS, [added for _, added in self._parts])
+
+    def ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return the ends of the outputs in interval arithmetic of the integers."""
+        both = self.integers_at(low), self.integers_at(high)
+        for layer in self.layers:
+            both = layer.ranges(*both)
+        return np.ldexp(both[0], -self.layers[-1].fraction), np.ldexp(both[1], -self.layers[-1].fraction)
+
+    def integers_at(self, place: Floats) -> Ints:
+        """Return the integers at places [..., in]."""
+        return np.asarray(np.rint(place / self.step)).astype(np.int64)
 
     def integers(self, q: Any) -> Ints:
         """Return the integers of the outputs [n, out] for those of the inputs [n, in], clipped to `ends`."""

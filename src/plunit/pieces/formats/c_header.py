@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from plunit.base.files import save_whole
 from plunit.pieces.arrays import Floats
-from plunit.pieces.boxes import box_array, labels, many
+from plunit.pieces.boxes import box_array, box_text, labels, many
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.fixed.error_bounds import error_bound
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
 from plunit.pieces.float_errors import check_knots, rounding_bound
 from plunit.pieces.formats import c_text
-from plunit.pieces.formats.c_text import CLayer, Tables, box_text, origin, round_to
+from plunit.pieces.formats.c_text import CLayer, Tables, origin, round_to
 from plunit.pieces.networks import Network, check_network
+from plunit.pieces.programs import FloatNetwork, Program
+from plunit.pieces.proofs.questions import Optimum, Verdict, claims
 from plunit.pieces.rewriting import rescale
 from plunit.pieces.rounding import EPS, rounded_up
 
@@ -113,6 +115,7 @@ def save_c(
     names: Sequence[str] = (),
     about: str = "",
     fitted: float | None = None,
+    proved: Sequence[Verdict | Optimum] = (),
     **scaling: Any,
 ) -> None:
     """Write a C99 header without dependencies that defines the function `name`, in double or in float.
@@ -137,6 +140,8 @@ def save_c(
         about: lines for that comment, such as what the function was made from.
         fitted: a proved bound on the distance between the function and a formula that it was fitted to. The header then
             states the sum: how far the program is from the formula.
+        proved: answers of `holds`, `maximum` and `minimum` about this program, the FixedNetwork or
+            `FloatNetwork(function, dtype)`, for the comment at the top.
         **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescale`, for raw inputs.
     """
     chosen = name if name is not None else "curve" if isinstance(function, Curve) else "network"
@@ -161,7 +166,15 @@ def save_c(
     named = function.net if isinstance(function, FixedNetwork) else function
     given, lines = labels(1 if isinstance(named, Curve) else named.inputs, names, about)
     lines += [f"{'x' if isinstance(named, Curve) else f'x[{i}]'} = {name}" for i, name in enumerate(given)]
+    if proved:
+        lines += ["Proved about this program:", *claims(proved, _program(function, dtype, scaling))]
     save_whole(path, (c_text.comment(lines) + "\n" if lines else "") + text)
+
+
+def _program(function: Any, dtype: str, scaling: Any) -> Program:
+    if isinstance(function, Curve) or scaling:
+        raise ValueError("proved is for a network or a FixedNetwork without scaling; use rescale or quantize first")
+    return function if isinstance(function, Program) else FloatNetwork(function, dtype)
 
 
 def _against(bound: Floats, fitted: float | None) -> list[str]:

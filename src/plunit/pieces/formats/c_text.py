@@ -114,11 +114,6 @@ def origin(net: Network) -> str:
     return f"plunit {plunit.__version__}; first 32 hex digits of the numbers' SHA-256: {digest.hexdigest()[:32]}"
 
 
-def box_text(box: Any) -> str:
-    """Return a box as [low, high] x [low, high] x ..."""
-    return " x ".join(f"[{low!r}, {high!r}]" for low, high in np.asarray(box).tolist())
-
-
 @dataclass(frozen=True)
 class CLayer:
     """One layer as tables.

@@ -26,8 +26,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats
 from plunit.pieces.graphs import check_bytes
-from plunit.pieces.proofs.domain import Comparison
-from plunit.pieces.proofs.properties import Case, Condition, Property
+from plunit.pieces.proofs.properties import Case, Comparison, Condition, Property
 from plunit.pieces.rounding import outward
 
 BYTES = 2**26

@@ -1,8 +1,8 @@
-"""What a network does in any dimension, proved: largest and smallest values, distances, slopes, properties.
+"""Proofs in any dimension: largest and smallest values, distances, slopes, properties; of networks and of programs.
 
-A `Network`, a box and constraints enter, or a `Property`; an `Optimum` leaves, a point with its value and a bound that
-no value is beyond, or a `Verdict`. Start with `questions.py` for values, `steepness.py` for slopes and `holding.py` for
-properties. All of them are aims of the search in `branching.py`, whose step is `bounding.py`; `relaxation.py`,
-`numpy_bounds.py` and `linear.py` state that step in NumPy, and csrc/prove.cpp computes it. Each imports those before
-it alone: linear; relaxation, domain; numpy_bounds, properties; bounding; branching; questions; steepness, holding.
+A `Network` or a `Program`, a box and constraints enter, or a `Property`; an `Optimum` leaves, which is a point with its
+value and a bound that no value is beyond, or a `Verdict`. Open `questions.py` first, for values and properties, or
+`steepness.py` for slopes. What they ask are the aims in `aims.py`, and the search for them is in `branching.py`.
+`bounding.py` has its step, which csrc/prove.cpp computes and `numpy_bounds.py` states. Each file imports only those
+before it: linear; properties, numpy_bounds; bounding; branching; aims; questions; steepness.
 """

@@ -23,10 +23,10 @@ import numpy as np
 from plunit.base.machine import processors
 from plunit.pieces.activation import Functions, at_pieces
 from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.merging import merge_units
 from plunit.pieces.networks import Layer, Network, exact_outputs
-from plunit.pieces.proofs.domain import Domain
 from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
-from plunit.pieces.proofs.properties import Condition
+from plunit.pieces.proofs.properties import Condition, Domain
 from plunit.pieces.rewriting import without_clip
 from plunit.pieces.rounding import FLOOR, outward, roundings
 from plunit.programs.interface import ProofNodes, ProofTask, call_program, run_on_threads
@@ -37,24 +37,53 @@ EXACT = 10_000
 
 
 @dataclass(frozen=True, eq=False)
+class ReducedNetwork:
+    """A network as the step reads it, with fewer units of the same function; its tables are made once."""
+
+    net: Network
+
+    @classmethod
+    def of(cls, net: Network, box: Floats) -> ReducedNetwork:
+        """Leave out units and clips that change nothing on the box."""
+        return cls(without_clip(merge_units(net), box))
+
+    @cached_property
+    def weight(self) -> Floats:
+        """The weights of all layers, one after another."""
+        return np.concatenate([layer.weight.ravel() for layer in self.net.layers]).astype(np.float64)
+
+    @cached_property
+    def bias(self) -> Floats:
+        """The biases of all layers."""
+        return np.concatenate([layer.bias for layer in self.net.layers]).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
 class Query:
     """What is bounded: goals y, or the gradient of the first goal, for x in the domain.
 
     goals: [g, out]; the goals of condition c are those from first[c] to first[c + 1].
     """
 
-    net: Network
+    model: ReducedNetwork
     domain: Domain
     goals: Floats
     first: Ints
     gradient: bool = False
 
     @classmethod
-    def of(cls, net: Network, domain: Domain, conditions: Sequence[Floats], *, gradient: bool = False) -> Query:
+    def of(
+        cls, net: Network | ReducedNetwork, domain: Domain, conditions: Sequence[Floats], *, gradient: bool = False
+    ) -> Query:
         """Take the goals of each condition, [m, out]."""
         first = np.cumsum([0, *map(len, conditions)], dtype=np.int64)
-        net = without_clip(net, domain.box)
-        return cls(net, domain, np.concatenate(conditions), first, gradient)
+        model = net if isinstance(net, ReducedNetwork) else ReducedNetwork.of(net, domain.box)
+        return cls(model, domain, np.concatenate(conditions), first, gradient)
+
+    @property
+    def net(self) -> Network:
+        """The network."""
+        return self.model.net
 
     def forward(self, x: Floats) -> tuple[Floats, list[Floats]]:
         """Return f(x) [n, out] at x [n, in], and the slope of each unit, layer by layer; at a knot that below it."""
@@ -103,8 +132,8 @@ class Query:
         return ProofTask(
             depth=len(net.layers),
             widths=np.array(net.widths, dtype=np.int64),
-            weight=np.concatenate([layer.weight.ravel() for layer in net.layers]).astype(np.float64),
-            bias=np.concatenate([layer.bias for layer in net.layers]).astype(np.float64),
+            weight=self.model.weight,
+            bias=self.model.bias,
             knots=tables.knots.shape[1],
             knot=tables.knots,
             slope=tables.slopes,
@@ -144,8 +173,8 @@ class Nodes:
 
     box: [n, in, 2]; ranges: [n, units, 2], of z; split_unit, split_low, split_high: [n, splits], where z of a unit is
     known to be, -1 for none; floors: [n, g], what the goals must reach; case: [n], which question a node belongs to;
-    cuts: [n, g, in + 1], forms a x + b that bound the goals in the part above, NaN for none; bounds: [n, conditions],
-    by how much the goals may exceed their floors, -inf for what is ruled out.
+    cuts: [n, g, in + 1], forms a x + b that are above the goals in the part, NaN for none; bounds: [n, conditions],
+    by how much the goals may exceed their floors, or the 2-norm of the gradient, -inf for what is ruled out.
     """
 
     box: Floats

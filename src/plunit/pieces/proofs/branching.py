@@ -5,7 +5,7 @@ them, evaluates the points that the bounds suggest, drops what cannot matter, an
 between the parts with the largest bounds and those with the best points. A round depends on nothing but the nodes, so
 the answer is the same for any number of threads, as long as time is not over.
 
-Two other searches halve boxes and have loops of their own, because their nodes are boxes only: they have no splits of
+Two other searches halve boxes and have their own loops, because their nodes are boxes only: they have no splits of
 units, no ranges to narrow, and no compiled step. `plunit.expressions.distance` bounds an expression, which has no
 layers; `plunit.pieces.fixed.error_bounds` bounds all outputs at once, relative to the error at single points.
 """
@@ -22,7 +22,7 @@ import numpy as np
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.exact.limits import MEMORY, Report
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query, bound_nodes, prover
-from plunit.pieces.proofs.domain import Domain
+from plunit.pieces.proofs.properties import Domain
 from plunit.pieces.rounding import FLOOR
 
 SECONDS = 60.0
@@ -37,6 +37,9 @@ WALKS = 6
 
 CHECKED = 8
 """The number of best points of a round that are checked exactly."""
+
+TRIED = 2**16
+"""The largest number of inputs of a program that are tried in a round."""
 
 INWARD = 1e-12
 """The part of the way to the centre of the domain by which a point leaves the constraints."""
@@ -63,6 +66,19 @@ class Aim(Protocol):
         """Return the bound of each node."""
 
 
+class Lattice(Protocol):
+    """The inputs of a program that has few enough of them in a small box to try them all."""
+
+    def snap(self, boxes: Floats) -> Floats:
+        """Shrink boxes [n, in, 2] to the inputs in them, in place, and return the number of inputs in each."""
+
+    def widest(self, boxes: Floats) -> Ints:
+        """Return the input of each box that has the most numbers."""
+
+    def try_all(self, boxes: Floats, case: Ints) -> BestPoint:
+        """Run the program on all inputs in the boxes, and return the best."""
+
+
 @dataclass(frozen=True)
 class Effort:
     """The time limit in seconds, and a function that is called with the progress."""
@@ -72,7 +88,7 @@ class Effort:
 
     @classmethod
     def of(cls, time_limit: float | None, progress: Report | None) -> Effort:
-        """Check a time limit; None stands for no limit."""
+        """Check a time limit; None means no limit."""
         if time_limit is None:
             return cls(progress=progress)
         number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
@@ -116,6 +132,7 @@ def search(
     gap: float = 0.0,
     least: float = -np.inf,
     accept: Accept | None = None,
+    lattice: Lattice | None = None,
 ) -> Extreme:
     """Return the largest value over boxes [n, in, 2]; or, with `accept`, look for a value above `least`.
 
@@ -123,9 +140,10 @@ def search(
         aim: what is made large.
         boxes: where.
         effort: the time limit and the progress display.
-        gap: parts are dropped whose bound is above the best value by at most this part of the scale.
+        gap: parts are dropped whose bound is above the best value by at most this fraction of the scale.
         least: with `accept`, parts without a value above it are dropped, and the bound is never below it.
         accept: returns what is looked for; then the search ends.
+        lattice: the inputs of a program, if only they count. Then no bound is left over: the answer is exact.
     """
     engine, query = prover(), aim.query
     start = time.monotonic()
@@ -153,11 +171,19 @@ def search(
         answer = bound_nodes(query, nodes, engine, seconds)
         if answer is None:
             return unfinished
+        count = None if lattice is None else lattice.snap(nodes.box)
         bounds = np.fmin(aim.bounds(nodes, answer, floor), before)  # NaN bounds nothing
         points, cases, values = _tries(aim, nodes, answer.x, rng)
         best = best.after(_best(points, cases, values, accept, least, end))
         pool.drop(level())
         left = bounds > level()
+        if lattice is not None and count is not None:
+            few = left & (count > 0) & (count <= TRIED // len(nodes))
+            if few.any():
+                best = best.after(lattice.try_all(nodes.box[few], nodes.case[few]))
+            left &= (count > TRIED // len(nodes)) & (bounds > level())
+            flat = left & (answer.branch[:, 0] < 0)
+            answer.branch[flat, 0] = lattice.widest(nodes.box[flat])
         leaves = left & (answer.branch[:, 0] < 0)
         closed = max(closed, bounds[leaves].max(initial=-np.inf))
         left &= ~leaves
@@ -169,7 +195,7 @@ def search(
 
 
 @dataclass(frozen=True, eq=False)
-class _Best:
+class BestPoint:
     """The best point so far, the largest |value| seen, and whether the point is what is looked for."""
 
     x: Floats
@@ -178,12 +204,12 @@ class _Best:
     scale: float
     found: bool
 
-    def after(self, new: _Best) -> _Best:
+    def after(self, new: BestPoint) -> BestPoint:
         """Return the better of the two, with the larger scale."""
         return replace(new if new.found or new.value > self.value else self, scale=max(self.scale, new.scale))
 
 
-def _best(x: Floats, case: Ints, values: Floats, accept: Accept | None, least: float, end: float) -> _Best:
+def _best(x: Floats, case: Ints, values: Floats, accept: Accept | None, least: float, end: float) -> BestPoint:
     """Return the best of points x [n, in]; with `accept` what it makes of the first of the best few that it accepts."""
     order = np.argsort(-values, kind="stable")
     scale = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max())
@@ -191,10 +217,10 @@ def _best(x: Floats, case: Ints, values: Floats, accept: Accept | None, least: f
         for i in order[:CHECKED]:
             near = accept(x[i], int(case[i])) if values[i] >= least - 1e-9 * scale else None
             if near is not None:
-                return _Best(near, int(case[i]), float(values[i]), scale, found=True)
+                return BestPoint(near, int(case[i]), float(values[i]), scale, found=True)
             if time.monotonic() > end:
                 break
-    return _Best(x[order[0]], int(case[order[0]]), float(values[order[0]]), scale, found=False)
+    return BestPoint(x[order[0]], int(case[order[0]]), float(values[order[0]]), scale, found=False)
 
 
 def _first_points(aim: Aim, boxes: Floats, end: float) -> tuple[Floats, Ints, Floats]:

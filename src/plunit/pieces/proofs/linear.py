@@ -65,7 +65,7 @@ class Region:
         return self.with_input(0.0, 1.0, np.abs(self.rows) @ (self.high - self.low))
 
     def over_box(self, c: Floats, constant: float) -> float:
-        """Bound c x + constant over the box alone."""
+        """Bound c x + constant over only the box."""
         best = np.maximum(c * self.low, c * self.high)
         size = abs(constant) + np.abs(best).sum() + FLOOR * len(c)
         return _number(constant + best.sum() + roundings(len(c) + 4) * size)

@@ -1,8 +1,8 @@
-"""What is to be proved of a network: which pairs (x, f(x)) there must not be.
+"""Where x may be, and what is to be proved of a network there: which pairs (x, f(x)) must not exist.
 
-A `Property` has cases, and a case is a box of inputs, linear constraints on them, and conditions on the outputs. The
-property holds if no x is in any case. `never` and `always` make the usual ones; `plunit.pieces.formats.vnnlib` reads
-them from files.
+A `Domain` is a box with linear constraints. A `Case` is a domain with conditions on the outputs, and a `Property` has
+cases: it holds if no x is in any of them. `never` and `always` make common ones; `plunit.pieces.formats.vnnlib` reads
+properties from files.
 
 >>> below_two = Property.always([(-1, 1)], rows=[[1.0]], limits=[2.0])
 >>> below_two.contains([0.5], [1.9]), below_two.contains([0.5], [2.1])
@@ -14,15 +14,108 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from plunit.pieces.arrays import Floats
-from plunit.pieces.boxes import interval, many
-from plunit.pieces.networks import Network
-from plunit.pieces.proofs.domain import Comparison, Constraints, Domain, at_most, constraint_rows, inequalities, numbers
-from plunit.pieces.rounding import FLOOR, fractions, roundings
+from plunit.pieces.arrays import Bools, Floats
+from plunit.pieces.boxes import box_array, box_text, check_size, interval, many
+from plunit.pieces.networks import Network, check_network
+from plunit.pieces.programs import Program
+from plunit.pieces.proofs.linear import NEVER, Region
+from plunit.pieces.rounding import FLOOR, exact_affine, fractions, roundings
+
+Box = Sequence[Any]
+"""A pair (low, high) for each input; low == high fixes an input."""
+
+Constraints = tuple[Any, Any] | None
+"""(A, b) for A x <= b."""
+
+
+HUGE = 1e150
+"""The largest size of a constraint's coefficients: products of two do not overflow."""
+
+
+class Impossible(ValueError):
+    """No x in the box meets the constraints."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """sum of factors times variables <= limit, or < if strict, in exact numbers; factors: pairs (variable, factor)."""
+
+    factors: tuple[tuple[int, Fraction], ...]
+    limit: Fraction
+    strict: bool
+
+    def words(self, name: str) -> str:
+        """Return the comparison as text, of variables of a vector of this name."""
+        total = " + ".join(f"{factor} {name}[{i}]" for i, factor in self.factors)
+        return f"{total} {'<' if self.strict else '<='} {self.limit}"
+
+    def holds(self, values: Sequence[Fraction]) -> bool:
+        """Whether the variables may have these values."""
+        total = sum((factor * values[i] for i, factor in self.factors), Fraction(0))
+        return total < self.limit if self.strict else total <= self.limit
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """x in box [in, 2] with rows x <= limits; rows [m, in], limits [m]."""
+
+    box: Floats
+    rows: Floats
+    limits: Floats
+
+    @classmethod
+    def of(cls, net: Network, box: Box, constraints: Constraints = None) -> Domain:
+        """Check the box, a pair (low, high) for each input, and constraints (A, b) for A x <= b."""
+        check_network(net)
+        sides = box_array(net, box, fixed=True)
+        check_size(net, np.abs(sides).max(axis=1))
+        return cls(sides, *constraint_rows(constraints, net.inputs))
+
+    def clip(self, x: Floats) -> Floats:
+        """Return the points of the box that are nearest to x."""
+        return np.clip(x, self.box[:, 0], self.box[:, 1])
+
+    def holds(self, x: Floats, slack: float = 1e-12) -> Bools:
+        """Return which of x [n, in] are in the domain; by up to this fraction of their terms outside."""
+        size = np.abs(x) @ np.abs(self.rows).T + np.abs(self.limits)
+        within = (x >= self.box[:, 0]) & (x <= self.box[:, 1])
+        return np.asarray(within.all(axis=1) & (x @ self.rows.T <= self.limits + slack * size).all(axis=1))
+
+    def contains(self, x: Floats) -> bool:
+        """Whether x [in] is in the domain, in exact arithmetic."""
+        inside = bool((self.box[:, 0] <= x).all() and (x <= self.box[:, 1]).all())
+        return inside and at_most(self.rows, fractions(x), self.limits)
+
+    def points(self, count: int) -> Floats:
+        """Return random points, [n, in], n from 1 to `count`; ValueError if no x meets the constraints."""
+        rng, (low, high) = np.random.default_rng(0), self.box.T
+        found = rng.uniform(low, high, (count, len(low)))
+        found = found[self.holds(found)]
+        if len(found):
+            return found
+        centre, radius = self.centre
+        spread = radius * (high - low) * rng.uniform(-1, 1, (count, len(low)))
+        found = self.clip(centre + spread)
+        return found[self.holds(found)] if self.holds(found).any() else centre[None]
+
+    @cached_property
+    def centre(self) -> tuple[Floats, float]:
+        """A point x and how far it is from all constraints, in widths of the box; `Impossible` if there is no x."""
+        region = Region(self.box)
+        for row, limit in zip(self.rows, self.limits, strict=True):
+            region.add_cut(row, limit)
+        radius, x, _ = region.with_margin().maximise(np.append(np.zeros(len(self.box)), 1.0), 0.0)
+        if radius == NEVER:
+            raise Impossible("no x in the box meets the constraints; take a larger box or fewer constraints")
+        # t counts the widths of the box that the cuts have shrunk
+        widths = (self.box[:, 1] - self.box[:, 0], region.high - region.low)
+        left = np.divide(widths[1], widths[0], out=np.ones(len(self.box)), where=widths[0] > 0)
+        return self.clip(x[:-1]), float(x[-1] * left.min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +133,13 @@ class Condition:
 
     def __post_init__(self) -> None:
         _replace(self, *inequalities("a condition", self.rows, self.limits))
+
+    @property
+    def words(self) -> str:
+        """The condition in words."""
+        sign = "<" if self.strict else "<="
+        exact = [one.words("y") for one in self.exact]
+        return " and ".join([*inequality_words(self.rows, self.limits, "y", sign), *exact]) or "any output"
 
     def contains(self, y: list[Fraction]) -> bool:
         """Whether y [out] meets every row, in exact arithmetic."""
@@ -90,6 +190,13 @@ class Case(Domain):
                 f"a case needs conditions on the same outputs, got {outputs} outputs; add one, or pad rows"
             )
 
+    @property
+    def words(self) -> str:
+        """The inputs in words."""
+        where = box_text(self.box)
+        exact = [one.words("x") for one in self.exact]
+        return " and ".join([where, *inequality_words(self.rows, self.limits, "x", "<="), *exact])
+
     def contains(self, x: Floats) -> bool:
         """Whether x [in] is in the domain, in exact arithmetic."""
         exact = fractions(x) if self.exact else []
@@ -128,6 +235,17 @@ class Property:
         return cls((_case(box, tuple(broken), constraints),))
 
     @property
+    def claim(self) -> str:
+        """The property in words, a line for each case.
+
+        >>> print(Property.always([(0, 1)] * 2, rows=[[1.0, -2.0]], limits=[3.0]).claim)
+        no x in [0.0, 1.0] x [0.0, 1.0] has -1.0 y[0] + 2.0 y[1] < -3.0
+        """
+        return "\n".join(
+            f"no x in {case.words} has {' or '.join(one.words for one in case.conditions)}" for case in self.cases
+        )
+
+    @property
     def inputs(self) -> int:
         """The dimension of x."""
         return len(self.cases[0].box)
@@ -147,7 +265,7 @@ class Property:
         exact = fractions(y)
         return any(case.contains(x) and any(one.contains(exact) for one in case.conditions) for case in self.cases)
 
-    def check_fits(self, net: Network) -> None:
+    def check_fits(self, net: Network | Program) -> None:
         """Raise ValueError if the property is of another number of inputs or outputs than the network has."""
         if (net.inputs, net.outputs) != (self.inputs, self.outputs):
             raise ValueError(
@@ -169,3 +287,60 @@ def _check_parts(what: str, parts: Any, kind: type) -> None:
 def _replace(thing: Condition | Case, rows: Floats, limits: Floats) -> None:
     object.__setattr__(thing, "rows", rows)
     object.__setattr__(thing, "limits", limits)
+
+
+def constraint_rows(constraints: Constraints, inputs: int) -> tuple[Floats, Floats]:
+    """Check constraints (A, b) on this number of inputs and return A [m, in] and b [m]."""
+    if constraints is None:
+        return np.zeros((0, inputs)), np.zeros(0)
+    try:
+        rows, limits = constraints
+    except (TypeError, ValueError):
+        raise ValueError(f"constraints are a pair (A, b) for A x <= b, got {constraints!r}") from None
+    rows, limits = inequalities("constraints", rows, limits, "input")
+    if rows.shape[1] != inputs:
+        raise ValueError(f"constraints A x <= b on {inputs} inputs need A [m, {inputs}], got {rows.shape}")
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    if (wrong := np.flatnonzero((np.maximum(sizes, np.abs(limits)) > HUGE) | ((sizes > 0) & (sizes < 1 / HUGE)))).size:
+        raise ValueError(
+            f"the coefficients of a constraint must be between {1 / HUGE:g} and {HUGE:g} in size, got row {wrong[0]}: "
+            f"{rows[wrong[0]].tolist()} <= {limits[wrong[0]]}; multiply the row by a power of 10"
+        )
+    return rows, limits
+
+
+def inequalities(what: str, rows: Any, limits: Any, of: str = "output") -> tuple[Floats, Floats]:
+    """Return rows [m, n] and limits [m] as arrays; ValueError if they are not finite or do not fit."""
+    rows, limits = numbers(what, rows), numbers(what, limits)
+    if rows.ndim != 2 or limits.shape != rows.shape[:1]:
+        raise ValueError(
+            f"{what}: rows must have a row for each limit and a column for each {of}, as in rows=[[1.0]], "
+            f"limits=[3.8]; got shapes {rows.shape} and {limits.shape}"
+        )
+    if not (np.isfinite(rows).all() and np.isfinite(limits).all()):
+        raise ValueError(f"{what} must be finite, got NaN or inf; leave out rows without a limit")
+    return rows, limits
+
+
+def inequality_words(rows: Floats, limits: Floats, name: str, sign: str) -> list[str]:
+    """Return rows times a vector of this name <= limits, as text."""
+    lines = []
+    for row, limit in zip(rows.tolist(), limits.tolist(), strict=True):
+        terms = [f"{factor!r} {name}[{i}]" for i, factor in enumerate(row) if factor] or ["0.0"]
+        lines.append(f"{' + '.join(terms)} {sign} {limit!r}")
+    return lines
+
+
+def numbers(what: str, values: Any) -> Floats:
+    """Return values as a new array; ValueError if they are not numbers."""
+    try:
+        if np.iscomplexobj(values):
+            raise ValueError
+        return np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{what} must be an array of numbers, got {values!r:.200}") from None
+
+
+def at_most(rows: Floats, values: list[Fraction], limits: Floats, *, strict: bool = False) -> bool:
+    """Whether rows @ values <= limits (or < if strict), in exact arithmetic."""
+    return all(excess < 0 or (excess == 0 and not strict) for excess in exact_affine(rows, -limits, values))

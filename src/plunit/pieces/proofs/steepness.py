@@ -18,10 +18,10 @@ from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.networks import Network
-from plunit.pieces.proofs.bounding import Answer, Nodes, Query
+from plunit.pieces.proofs.bounding import Answer, Nodes, Query, ReducedNetwork
 from plunit.pieces.proofs.branching import POINTS, SECONDS, Effort, search
-from plunit.pieces.proofs.domain import Box, Constraints, Domain
 from plunit.pieces.proofs.linear import NEVER
+from plunit.pieces.proofs.properties import Box, Constraints, Domain
 from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, check_index, largest_of, shares
 from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
@@ -29,10 +29,10 @@ SAMPLES = 5000
 """The number of gradients that are evaluated to find the scale of slopes."""
 
 NOTHING = 1e-307
-"""Slopes below this part of the weights count as 0: underflow makes the bounds of a constant function that large."""
+"""Slopes below this fraction of the weights count as 0, because underflow makes bounds of a constant that large."""
 
 FLAT = 1e-12
-"""A domain of less than this part of the box's width has no inside, and a gradient no meaning."""
+"""A domain of less than this fraction of the box's width has no interior, where a gradient would have a meaning."""
 
 
 def lipschitz(
@@ -61,10 +61,11 @@ def lipschitz(
         ratios = np.divide(parts, most, out=np.ones_like(parts), where=(most > 0) & np.isfinite(most))
         return np.asarray(np.linalg.norm(ratios, order, axis=-1) * most[..., 0])
 
-    found = []
+    found, model = [], ReducedNetwork.of(net, domain.box)
     for goal, share in shares(list(np.eye(net.outputs)), effort):
         start = time.monotonic()
-        best = search(Steepness(net, domain, goal, largest), domain.box[None], share, gap=1e-9)
+        aim = Steepness(model, domain, goal, largest, euclidean=order == 2 and bool(free.all()))
+        best = search(aim, domain.box[None], share, gap=1e-9)
         found.append(Optimum.of(best, best.value, time.monotonic() - start))
     return largest_of(found)
 
@@ -149,13 +150,15 @@ def _inner_domain(net: Network, box: Box, constraints: Constraints) -> tuple[Dom
 class Steepness:
     """The aim of `search` that makes a measure of the gradient of goal y large.
 
-    measure: from ranges of gradients, [..., in, 2], to the largest number that a gradient in them can have, [...].
+    measure: from ranges of gradients, [..., in, 2], to the largest number that a gradient in them can have, [...];
+    euclidean: whether it is the 2-norm, of which the step knows a narrower bound.
     """
 
-    net: Network
+    net: Network | ReducedNetwork
     domain: Domain
     goal: Floats
     measure: Callable[[Floats], Floats]
+    euclidean: bool = False
 
     @cached_property
     def query(self) -> Query:
@@ -177,7 +180,9 @@ class Steepness:
         """Return the largest measure in the ranges of the gradients."""
         found = self.measure(answer.gradient)
         with np.errstate(invalid="ignore"):
-            found = found + 1e-14 * self.net.inputs * np.abs(found)  # the rounding errors of the measure
+            found = found + 1e-14 * self.query.net.inputs * np.abs(found)  # the rounding errors of the measure
+        if self.euclidean:
+            found = np.fmin(found, nodes.bounds[:, 0])
         return np.where(nodes.bounds[:, 0] > NEVER, found, NEVER)
 
 

@@ -8,7 +8,8 @@ namespace {
 
 constexpr int64_t ROUNDS = 4;    // further forms of a goal, which touch where the last program had its largest value
 constexpr double BINS = 64;     // into which the range of a unit is divided
-constexpr double ENOUGH = 0.95;  // another round is made if the last one left at most this part of the bound
+constexpr double ENOUGH = 0.95;  // another round is made if the last one left at most this fraction of the bound
+constexpr size_t MOST_COLUMNS = 256;  // of a zonotope whose longest vector is bounded by the products of its columns
 
 class Worker : Ranges {
  public:
@@ -195,8 +196,34 @@ class Worker : Ranges {
       nodes.gradient[(n * inputs + j) * 2] = centre[j] - spread - 4 * UNIT * std::fabs(centre[j]);
       nodes.gradient[(n * inputs + j) * 2 + 1] = centre[j] + spread + 4 * UNIT * std::fabs(centre[j]);
     }
+    nodes.bound[n * q.conditions] = longest(centre, columns, terms, error);
     for (size_t e = 0; e < owners.size(); ++e)
       for (int64_t j = 0; j < inputs; ++j) score[owners[e]] += std::fabs(columns[e][j]);
+  }
+
+  // A bound on the 2-norm of all g = centre + sum of e_i column_i, |e_i| <= 1, that are off by error * terms. The square
+  // is at most |centre|^2 + 2 sum |centre column_i| + sum |column_i column_k|: products cancel where their sizes do not.
+  double longest(const std::vector<double>& centre, const std::vector<std::vector<double>>& columns,
+                 const std::vector<double>& terms, double error) const {
+    const double more = gamma_of(4 * (static_cast<int64_t>(columns.size()) + inputs) + 64);
+    if (columns.size() > MOST_COLUMNS) return -NEVER;
+    double square = 0, whole = 0, off = 0;
+    auto times = [&](const std::vector<double>& a, const std::vector<double>& b) {
+      double sum = 0;
+      for (int64_t j = 0; j < inputs; ++j) sum += a[j] * b[j];
+      return std::fabs(sum);
+    };
+    for (size_t e = 0; e < columns.size(); ++e) {
+      square += 2 * times(centre, columns[e]) + times(columns[e], columns[e]);
+      for (size_t f = 0; f < e; ++f) square += 2 * times(columns[e], columns[f]);
+    }
+    for (int64_t j = 0; j < inputs; ++j) {
+      double size = std::fabs(centre[j]);
+      for (const auto& column : columns) size += std::fabs(column[j]);
+      whole += size * size;
+      off += error * terms[j] + 4 * UNIT * size;
+    }
+    return (std::sqrt(square + times(centre, centre) + more * whole + FLOOR) + off) * (1 + 16 * UNIT);
   }
 
   // the least and the largest slope of a unit on its range
