@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _WINNERS, _ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
 PLOTS = (".png", ".svg", ".pdf")
-_INK = "#010203"  # stands for the colour of the page's text
+_INK = "#010203"  # replaced by the colour of the page's text
 
 
 def summarize(problem: Problem, settings: FitSettings, found: FitResult) -> list[str]:
