@@ -84,6 +84,12 @@ def test_equal_units_stay_where_their_sum_is_rounded(numbers, units):
     assert merge_units(net).widths == (1, units, 1)
 
 
+@pytest.mark.parametrize("other", [1.0, -1.0])
+def test_units_stay_where_their_sum_is_too_large(other):
+    net = network([([[1.0], [other]], [0.0, 0.0]), activation.relu(), ([[1e308, 1e308]], [0.0])])
+    assert merge_units(net).layers[-1].weight.tolist() == [[1e308, 1e308]]
+
+
 @pytest.mark.parametrize(("other", "identities"), [(0.5, 1), (0.3, 0)])
 def test_opposite_units_stay_where_their_sum_is_rounded(other, identities):
     layers = [

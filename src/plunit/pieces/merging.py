@@ -78,13 +78,21 @@ def _merge_equal(layer: Affine, f: Activation, after: Affine) -> _Stage:
     taken = after[0].copy()
     kept: Any = np.ones(len(layer[1]), dtype=np.bool_)
     for units in (group for group in groups if len(group) > 1):
-        parts = taken[:, units].tolist()
-        sums = [math.fsum(row) for row in parts]
-        if all(math.fsum([*row, -total]) == 0 for row, total in zip(parts, sums, strict=True)):
+        sums = [_exact_sum(row) for row in taken[:, units].tolist()]
+        if None not in sums:
             taken[:, units[0]], kept[units[1:]] = sums, False
     if kept.all():
         return layer, f, after
     return (layer[0][kept], layer[1][kept]), f.part(kept), (taken[:, kept], after[1])
+
+
+def _exact_sum(numbers: list[float]) -> float | None:
+    """Return the sum, None if it is rounded or too large."""
+    try:
+        total = math.fsum(numbers)
+    except OverflowError:
+        return None
+    return total if math.fsum([*numbers, -total]) == 0 else None
 
 
 def _alike(weight: Floats) -> Ints:

@@ -115,9 +115,10 @@ def product_is_exact(left: Floats, right: Floats) -> bool:
 
 def sum_is_exact(left: Floats, right: Floats) -> bool:
     """Whether float64 holds left + right, number by number."""
-    total = left + right
-    other = total - left
-    return not ((left - (total - other)) + (right - other)).any()
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = left + right
+        other = total - left
+        return not ((left - (total - other)) + (right - other)).any()
 
 
 def _lowest_bits(numbers: Floats) -> Floats:

@@ -79,7 +79,7 @@ def test_constraints_count_for_the_inputs_that_the_program_gets():
 
 def mixed(seed):
     rng, shapes = np.random.default_rng(seed), (activation.relu(), activation.plu(), activation.hardsigmoid())
-    f = activation.beside([one.spread(1) for one in (*shapes, activation.absolute())])
+    f = activation.stack([one.broadcast(1) for one in (*shapes, activation.absolute())])
     return network([(rng.normal(size=(4, 2)), [0.1, -0.3, 0.0, 1 / 3]), f, (rng.normal(size=(1, 4)), [0.1])])
 
 

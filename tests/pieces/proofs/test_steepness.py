@@ -155,12 +155,20 @@ def test_a_small_slope_of_the_wrong_sign_is_seen():
 
 
 def test_a_slope_of_rounding_errors_is_undecided():
-    """0.1 + 0.2 - 0.3: the slope is 0, or not, by the rounding of the three numbers."""
-    net = network([([[1.0]] * 3, [0.0] * 3), activation.identity(), ([[0.1, 0.2, -0.3]], [0.0])])
+    """0.1 + 0.2 - 0.3: the slope is 0, or not, by the rounding of the three numbers, whose units differ by biases."""
+    net = network([([[1.0]] * 3, [0.0, 1.0, 2.0]), activation.identity(), ([[0.1, 0.2, -0.3]], [0.0])])
     for increasing, words in ((True, "smallest slope.* below -"), (False, "largest slope.* above ")):
         with pytest.raises(Undecided, match=words) as error:
             is_monotone(net, 0, [(-1, 1)], increasing=increasing)
         assert (error.value.best.bound < 0) == increasing
+
+
+def test_equal_units_add_up_to_an_exact_slope():
+    """0.1 + 0.2 - 0.3 is 2^-55 in exact arithmetic, and 2^-54 in double precision."""
+    net = network([([[1.0]] * 3, [0.0] * 3), activation.identity(), ([[0.1, 0.2, -0.3]], [0.0])])
+    assert is_monotone(net, 0, [(-1, 1)])
+    assert not is_monotone(net, 0, [(-1, 1)], increasing=False)
+    assert lipschitz(net, [(-1, 1)]).value == 2.0**-55
 
 
 def test_other_inputs_may_be_fixed():

@@ -271,17 +271,21 @@ def _bound_gradient(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
 
 
 def _longest(centre: Floats, columns: Floats, off: Floats) -> float:
-    """Return a bound on the 2-norm of centre + e @ columns for all |e_i| <= 1, if its parts are off by so much.
+    """Return a bound on the 2-norm of g + d for all g = centre + e @ columns with |e_i| <= 1, and |d| <= off by parts.
 
-    The square is at most |centre|^2 + 2 sum |centre column_i| + sum |column_i column_k|: products cancel where their
-    sizes do not.
+    |g|^2 is at most |centre|^2 + 2 sum |centre column_i| + sum |column_i column_k|: products cancel where their sizes
+    do not. `more` bounds the rounding of the products: all their terms together are at most |size|^2. To add E^2
+    products that are not negative takes E^2 roundings, of which the root keeps half: at most E^2 u |size| is lost. The
+    caller's `off` holds this, too: it is at least gamma_4E (2 + E) size, as a column stands for a unit. |d| is at most
+    the sum of its parts.
     """
     if len(columns) > MOST_COLUMNS:
         return np.inf
-    size = np.abs(centre) + np.abs(columns).sum(axis=0)
-    square = centre @ centre + 2 * np.abs(columns @ centre).sum() + np.abs(columns @ columns.T).sum()
-    more = roundings(4 * (len(columns) + len(centre)) + 64) * (size @ size)
-    return float((np.sqrt(square + more + FLOOR) + (off + 4 * UNIT * size).sum()) * (1 + 16 * UNIT))
+    with np.errstate(over="ignore", invalid="ignore"):  # a square that overflows bounds nothing
+        size = np.abs(centre) + np.abs(columns).sum(axis=0)
+        square = centre @ centre + 2 * np.abs(columns @ centre).sum() + np.abs(columns @ columns.T).sum()
+        more = roundings(4 * (len(columns) + len(centre)) + 64) * (size @ size)
+        return float((np.sqrt(square + more + FLOOR) + (off + 4 * UNIT * size).sum()) * (1 + 16 * UNIT))
 
 
 def _slopes(node: _Node, start: int, count: int) -> tuple[Floats, Floats]:
