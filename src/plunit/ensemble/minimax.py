@@ -48,7 +48,7 @@ GOOD, POOR = (0.6, 1.7), (0.25, 0.4)
 """The trust region grows by 1.7 where a step brings more than 0.6 of what its program predicts, and shrinks by 0.4
 where it brings less than 0.25."""
 
-NEAR, _ROUNDS = 1.02, 4
+AGREED, _ROUNDS = 1.02, 4
 """Programs follow while a search between the points finds an error that is larger by this factor, at most 4 times."""
 
 PEAKS, CELLS, FRESH = 200, 1600, 2048
@@ -241,14 +241,14 @@ class _Lowering:
             self._agree(self.points.formula.worst)
 
     def _agree(self, worst: Callable[[Array], Array]) -> None:
-        """Go on with the best members until a search between the points finds no error that is larger by `NEAR`."""
+        """Go on with the best members until a search between the points finds no error that is larger by `AGREED`."""
         for _ in range(_ROUNDS):
             before = {number: self.known[number] for number in self.order()[: self.best]}
             for one in before.values():
                 self.points = self.points.join(worst(one.theta))
             for number, one in self.known.items():
                 self.known[number] = replace(one, largest=max(one.largest, float(self.points.errors(one.theta).max())))
-            wrong = [number for number, one in before.items() if self.known[number].largest > NEAR * one.largest]
+            wrong = [number for number, one in before.items() if self.known[number].largest > AGREED * one.largest]
             if not wrong:
                 return
             for number in wrong:
