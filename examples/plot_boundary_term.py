@@ -37,7 +37,7 @@ def gradient(bijection: PLU, w: float, x: torch.Tensor) -> float:
     return torch.autograd.grad(loss, weight)[0].item()
 
 
-x = torch.special.ndtri((torch.arange(50_000, dtype=torch.float64) + 0.5) / 50_000)  # quantiles stand for samples
+x = torch.special.ndtri((torch.arange(50_000, dtype=torch.float64) + 0.5) / 50_000)  # quantiles instead of samples
 plain, corrected = PLU(1).double(), PLU(1, boundary=True).double()
 truth = (true_nll(1.001) - true_nll(0.999)) / 0.002
 print(f"d/dw at w = 1: true {truth:+.3f}, autograd {gradient(plain, 1.0, x):+.3f}, ", end="")

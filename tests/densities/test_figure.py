@@ -3,6 +3,7 @@
 import json
 import runpy
 import statistics
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("matplotlib").use("Agg")
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
 FIGURE = runpy.run_path(str(ROOT / "docs" / "densities_figure.py"))
 TRAININGS = json.loads((ROOT / "results" / "densities" / "trainings.json").read_text())["trainings"]
 TOYS = ("moons", "gaussians", "checkerboard", "pinwheel")

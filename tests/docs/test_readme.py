@@ -1,7 +1,6 @@
 """README.md and docs/paper.md say what is stored, and their commands work."""
 
 import csv
-import itertools
 import json
 import re
 import runpy
@@ -10,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from plunit.base.errors import EXTRAS
@@ -156,29 +154,6 @@ def test_what_estimators_stores_is_what_the_page_shows(tmp_path, monkeypatch):
 def test_the_command_is_the_one_whose_output_is_stored():
     stored = json.loads((ROOT / "results" / "readme" / "shell.json").read_text())
     assert [stored["command"]] == COMMANDS
-
-
-def test_the_network_of_the_command_is_smaller_than_a_lookup_table_with_its_error():
-    """The interpolation is written by hand here, and the points are others."""
-    stored = json.loads((ROOT / "results" / "readme" / "shell.json").read_text())
-    table, box = stored["table"], np.array([*TOOL["BOX"].values()])
-
-    def distance(a, b, x, y):
-        return np.hypot(np.cos(a) + np.cos(a + b) - x, np.sin(a) + np.sin(a + b) - y)
-
-    def error(points):
-        at = np.random.default_rng(1).uniform(*box.T, (20_000, len(box)))
-        cell = (at - box[:, 0]) / np.ptp(box, axis=1) * (points - 1)
-        low, y = np.floor(cell), 0
-        for corner in itertools.product((0, 1), repeat=len(box)):
-            weight = np.where(corner, cell - low, 1 - cell + low).prod(1)
-            y = y + weight * distance(*(box[:, 0] + (low + corner) / (points - 1) * np.ptp(box, axis=1)).T)
-        return np.sqrt(np.square(y - distance(*at.T)).mean())
-
-    assert error(table["points"] + 1) < stored["error"] < error(table["points"] - 2)
-    assert table["numbers"] == table["points"] ** 4
-    assert f"{stored['numbers']:,} numbers" in README
-    assert f"{table['numbers']:,} numbers" in README
 
 
 @pytest.mark.parametrize("target", re.findall(r"`make (\w+)`", README))

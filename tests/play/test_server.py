@@ -149,7 +149,7 @@ def test_ten_megabytes_arrive(site):
     assert 9_800_000 < len(body) < 10_000_000
     status, _, content = asked(site, "POST", "/call/start", body)
     assert status == 200, content
-    assert b"Each step takes 128 of the rows" in content
+    assert b"Each step uses 128 of the rows" in content
 
 
 def given_up(connection, drip):

@@ -12,7 +12,7 @@ import pytest
 from plunit import cli
 
 PROGRAM = [sys.executable, "-c", "from plunit.cli import main; main()"]
-SHORT = ["--starts", "4", "--quick"]
+SHORT = ["--starts", "4", "--quick", "--no-minimax"]
 
 
 def run(*words, folder=None):

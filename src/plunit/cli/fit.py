@@ -119,7 +119,7 @@ def fit_(
     match_name("activation", activation, ACTIVATIONS)
     problem = _problem(source, target, inputs, exclude, drop_missing, low, high, _ranges(ranges or ()), splits, console)
     few = len(problem.inputs) == 1 and (pieces is not None or error is not None)
-    _check(problem, pieces, error, activation, bits, save or (), few)
+    _check(problem, pieces, error, activation, bits, save or (), few, minimax)
     # a wrong name or option is reported at once: these take half a second to import
     from plunit.fitting.output import OutputFiles, check_files, summarize, write_files
     from plunit.fitting.solving import FitSettings, fit_problem
@@ -212,6 +212,7 @@ def _check(
     bits: int | None,
     save: Sequence[Path],
     few: bool,
+    minimax: bool,
 ) -> None:
     """Raise UserError if --pieces, --error or --bits do not fit the problem."""
     if pieces is None and error is None and bits is None:
@@ -246,6 +247,7 @@ def _check(
             f"--pieces and --error need a piecewise-linear activation: {', '.join(PIECEWISE)}",
         ),
         (error is not None and not 0 < error < float("inf"), f"--error must be positive, got {error}"),
+        (error is not None and count > 1 and not minimax, "--error needs the largest error; leave out --no-minimax"),
     ]
     fixed_point = [
         (bits not in (8, 16), f"--bits must be 8 or 16, got {bits}"),

@@ -9,11 +9,11 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-ROUNDING = 8  # units in the last place; values that differ by less are taken for equal
+ROUNDING = 8  # units in the last place; values that differ by less count as equal
 
 
 def check_unmasked(name: str, values: Any) -> None:
-    """Raise ValueError if entries of a NumPy array are masked: what stands below a mask is no number of the data."""
+    """Raise ValueError if entries of a NumPy array are masked: the values below a mask do not belong to the data."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         mask = np.ma.getmaskarray(values)
         raise ValueError(
@@ -33,8 +33,8 @@ NOT_REAL = {
 def as_array(values: Any, dtype: Any = None, name: str = "an array") -> Array:
     """Return values as a NumPy array of floating point; tensors of other frameworks come through `__array__`.
 
-    A tensor that requires a gradient is detached. What is no floating point becomes float32, unless `dtype` says
-    otherwise. Masked entries, complex numbers and dates are refused with the name.
+    A tensor that requires a gradient is detached. All but floating-point types become float32, unless `dtype`
+    says otherwise. Masked entries, complex numbers and dates are refused with the name.
     """
     check_unmasked(name, values)
     values = values.detach() if hasattr(values, "detach") else values
@@ -69,7 +69,7 @@ def as_many(name: str, value: Array, count: int) -> Array:
 
 @dataclass(frozen=True)
 class Scale:
-    """x -> (x - mean) / spread for each column; a constant column has a spread of its own."""
+    """x -> (x - mean) / spread for each column; `of` chooses the spread of a constant column."""
 
     mean: Array
     spread: Array

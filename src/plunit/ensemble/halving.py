@@ -1,4 +1,4 @@
-"""The best of many starts and shapes: train all for a while, go on with the better half, and so on.
+"""The best of many starts and shapes: train all for a while, continue with the better half, and so on.
 
 This is successive halving (Jamieson and Talwalkar, 2016; docs/glossary.md). `halve` is the algorithm, for anything
 that is a `Race`: networks here (`search_networks`), densities in `plunit.densities.searching`. The best networks get
@@ -40,7 +40,7 @@ PROMISING = 0.02
 """In units of the variance of the target. Where more is left there is noise, or the network is too small."""
 
 FALL = 0.98
-"""The finish goes on if one of their losses falls to this part or less; of functions 0.4 to 0.93, of tables 1."""
+"""The finish continues if a loss falls to this fraction or less; of functions 0.4 to 0.93, of tables 1."""
 
 _SHARE = 5.5  # numbers of J^T J that take 1.9 times as long as one number of Adam's steps, by the compiled programs
 
@@ -86,7 +86,7 @@ def halve(
         every: steps from one look at the validation rows to the next; rungs are at looks.
         keep: the least number of members that are trained to the end.
         work: what `estimate_work` returns.
-        progress: see `search_networks`. Before the first look, when nothing is known, training goes on.
+        progress: see `search_networks`. Before the first look, when nothing is known, training continues.
         marks: steps at which the race must pause.
 
     Before a validation loss is known Ctrl-C raises KeyboardInterrupt.
@@ -185,7 +185,7 @@ def search_networks(
         networks: the shapes.
         rows: the table to train on; its `seeds` are not used, each member draws by its own. With `held` rows, start i
             is trained on all but those that begin at firsts[i], and these decide: starts of one fold, with the same
-            rows, compete with each other, and each fold goes on with as many.
+            rows, compete with each other, and each fold keeps the same number.
         validation: the rows that decide, if none are held.
         starts: members of each shape.
         steps: for those that are trained to the end. Adam's step size falls to 0 by a half cosine.
@@ -242,9 +242,9 @@ class _Starts(State):
 
     def candidate(self, i: int, step: int, validation: Validation) -> Candidate:
         """Return what member i has found by this step."""
-        seen = np.flatnonzero(np.isfinite(self.looks[:, i]))
-        if self.waited[i] >= validation.patience and len(seen):  # it ended before the rung did
-            step = int(seen[-1] + 1) * validation.every
+        looked = np.flatnonzero(np.isfinite(self.looks[:, i]))
+        if self.waited[i] >= validation.patience and len(looked):  # it ended before the rung did
+            step = int(looked[-1] + 1) * validation.every
         return Candidate(
             self.network,
             int(self.number[i]),
@@ -253,14 +253,14 @@ class _Starts(State):
             step,
             self.best[:, i].copy(),
             history=self.history[np.isfinite(self.history[:, i]), i],
-            looks=self.looks[seen, i],
+            looks=self.looks[looked, i],
             first_held=int(self.firsts[i]),
         )
 
 
 @dataclass(frozen=True)
 class _NetworkRace:
-    """The `Race` of networks; at a rung members out of patience end, too."""
+    """The `Race` of networks; a rung also ends the members that ran out of patience."""
 
     rows: Rows
     validation: Validation
@@ -321,12 +321,12 @@ class _Finishing:
     Attributes:
         steps: of Levenberg and Marquardt, or "auto": as many as take about 1.9 times as long as the search did, at most
             `MOST_FINISH`, and none where the best members gain little from the first ones.
-        count: the number of members of each shape that are finished, as many of each fold.
+        count: the number of members of each shape that are finished, equally many of each fold.
         work: Adam's steps of all members, times their parameters.
         rows: on which they are finished.
         validation: rows that decide.
         options: of `finish_members`.
-        progress: of the finish alone.
+        progress: shows only the finish.
         pressed: gets an entry at Ctrl-C, which ends the finish.
     """
 
@@ -369,7 +369,7 @@ class _Finishing:
         return after
 
     def _finish(self, some: list[Candidate], shape: int, shapes: int) -> list[Candidate]:
-        """Return what became of some members of one shape; the first ones go on from where they were tried."""
+        """Return some members of one shape after the finish; the first ones continue where their trial ended."""
         if self.steps != "auto":
             return self._better(
                 some, self._take_steps(some, int(self.steps), progress=part_of(self.progress, shape, shapes))

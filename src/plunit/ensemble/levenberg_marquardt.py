@@ -76,7 +76,7 @@ class Finish:
     power: int = 2
 
     def copy(self) -> Finish:
-        """Return one with arrays of its own."""
+        """Return a copy that shares no array with this one."""
         parts: dict[str, Any] = {
             name: np.array(part, order="C") for name, part in vars(self).items() if name != "power"
         }
@@ -106,7 +106,7 @@ def finish_members(
         data: a fixed batch or the `Rows` of a table, all of which count at each step.
         steps: the most steps of a member.
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
-        c: the half-width of its inner piece; likewise.
+        c: the half-width of its inner piece, in the same shapes.
         damping: of the first step. Less is bolder: 0.001 suits members that are trained, 0.1 those that are not.
         power: the mean of |error|^power is lowered, errors in units of the largest one at the start; 2 is the mean
             square error. The larger it is, the more the largest errors count.

@@ -22,7 +22,7 @@ _GAP = 0.03
 """The steps end when the optimum is known to this fraction of the fall from the start."""
 
 _BACK = 0.97  # of the way to the nearest bound
-_LIFT = 1e-14  # of the mean of the diagonal, so that a column of zeros is no division by 0
+_LIFT = 1e-14  # of the mean of the diagonal, so that a column of zeros does not divide by 0
 
 Quadruple = tuple[Array, Array, Array, Array]
 

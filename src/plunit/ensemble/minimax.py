@@ -3,7 +3,7 @@
 First steps of Levenberg and Marquardt lower the mean of |error|^p, with p = 2, 4, 8: the larger p is, the more the
 largest errors count. Then come linear programs (`linear_programs.py`): of the errors e and their slopes J in the
 parameters, the step d with the smallest max |e + J d| within a trust region, which grows and shrinks with success. The
-members with the smallest largest errors go on. No member gets a larger error than it had.
+members with the smallest largest errors continue. No member gets a larger error than it had.
 
 Against a formula the errors are largest at the kinks of a network, and these move. So points follow them: before each
 stage and after each program, the points with large errors climb, and the peaks that they reach become points.
@@ -35,7 +35,7 @@ POWERS = ((2, 8, 40), (4, 6, 20), (8, 4, 20))
 """Powers of the errors, the number of members whose errors they lower, and the steps of each."""
 
 _PROGRAMS = ((4, 12), (1, 30))
-"""Number of members that go on, and the most linear programs of each."""
+"""Number of members that continue, and the maximum number of linear programs of each."""
 
 ACTIVE, PER_PARAMETER = 0.75, 6
 """A program has the errors above this fraction of the largest, and at most this number of them for each parameter."""
@@ -166,8 +166,8 @@ class _Points:
         found = np.concatenate([np.abs(values[0] - y[rows]).max(1) for rows, values in blocks])
         return np.asarray(np.where(np.isfinite(y).all(axis=1), np.where(np.isnan(found), np.inf, found), 0.0))
 
-    def joined(self, x: Array) -> _Points:
-        """Return the points with others."""
+    def join(self, x: Array) -> _Points:
+        """Return these points and others."""
         if self.formula is None or not len(x):
             return self
         y = self.formula.values(x)
@@ -245,7 +245,7 @@ class _Lowering:
         for _ in range(_ROUNDS):
             before = {number: self.known[number] for number in self.order()[: self.best]}
             for one in before.values():
-                self.points = self.points.joined(worst(one.theta))
+                self.points = self.points.join(worst(one.theta))
             for number, one in self.known.items():
                 self.known[number] = replace(one, largest=max(one.largest, float(self.points.errors(one.theta).max())))
             wrong = [number for number, one in before.items() if self.known[number].largest > NEAR * one.largest]
@@ -257,7 +257,7 @@ class _Lowering:
                         return
 
     def _plan(self, operations: float) -> Iterator[tuple[int, int, int, float]]:
-        """Yield the power, or 0 for programs, how many members go on, the steps of each and the cost of all."""
+        """Yield the power, or 0 for programs, the number of members that continue, their steps, and the cost of all."""
         parameters, rows = self.points.network.parameters, len(self.points.x)
         program = _PROGRAM * min(1.0, PER_PARAMETER * parameters / rows)
         stages = [(power, members, steps, 1.0) for power, members, steps in POWERS]
@@ -286,7 +286,7 @@ class _Lowering:
         theta = np.concatenate([self.known[number].theta for number in some], axis=1)
         if power > 2:
             for one in theta.T:
-                self.points = self.points.joined(self.points.peaks(one[:, None]))
+                self.points = self.points.join(self.points.peaks(one[:, None]))
         pressed: list[None] = []
         after = finish_members(
             self.points.network,
@@ -302,7 +302,7 @@ class _Lowering:
             interrupted=lambda: pressed.append(None),
         ).theta
         for one in after.T:
-            self.points = self.points.joined(self.points.peaks(one[:, None]))
+            self.points = self.points.join(self.points.peaks(one[:, None]))
         for number, one in zip(some, after.T, strict=True):
             before, now = (float(self.points.errors(part).max()) for part in (self.known[number].theta, one[:, None]))
             self.known[number] = (
@@ -314,7 +314,7 @@ class _Lowering:
     def _take_programs(self, number: int, count: int) -> Iterator[float]:
         """Lower the largest error of a member by linear programs; yield the part that is done after each."""
         points, theta, reach = self.points, self.known[number].theta, _REACH
-        points = points.joined(points.peaks(theta))
+        points = points.join(points.peaks(theta))
         errors = points.errors(theta)
         for k in range(count):
             largest = float(errors.max())
@@ -331,7 +331,7 @@ class _Lowering:
             after = points.errors(trial)
             if after.max() < largest:  # the points know too little: look between them
                 found = points.peaks(trial)
-                points = points.joined(found)
+                points = points.join(found)
                 errors, after = points.errors(theta), points.errors(trial)
             fall = largest - float(after.max())
             if fall > 0:

@@ -93,7 +93,7 @@ def initial(
 ) -> Array:
     """Draw theta: weights N(0, scale^2), biases 0; each member from its own generator.
 
-    A member's weights depend on its generator alone, and are the same for every activation. `scales` holds one standard
+    A member's weights depend only on its generator, and are the same for every activation. `scales` holds one standard
     deviation for each layer, 1 by default. Learned alpha and c start at the given values.
     """
     if not len(generators):
@@ -120,7 +120,7 @@ def preactivations(network: MLP, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 
         theta: the parameters [parameters, S].
         x: inputs [in, batch] shared by the members, or [in, batch, S].
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
-        c: the half-width of its inner piece; likewise.
+        c: the half-width of its inner piece, in the same shapes.
     """
     theta = as_array(theta)
     x = as_array(x, theta.dtype)

@@ -36,7 +36,7 @@ _ARRAYS = (
 
 
 def advance(parts: Sequence[Part], program: ctypes.CDLL | None = None) -> None:
-    """Take the steps of Adam of all ensembles, in place, by a given build of the program or the usual one.
+    """Take the steps of Adam of all ensembles, in place, by a given build of the program or the default one.
 
     Threads share the members of all ensembles. A MemoryError leaves ensembles of which some members have taken their
     steps.
@@ -114,7 +114,7 @@ def _fill(values: Array) -> Array:
     missing = -values.shape[-1] % VECTOR
     if not missing:
         return values if values.flags.c_contiguous and values.flags.writeable else np.array(values, order="C")
-    # concatenation alone keeps the order of axes in memory
+    # concatenation keeps the order of axes in memory, so it needs a copy
     return np.ascontiguousarray(np.concatenate([values, np.repeat(values[..., -1:], missing, axis=-1)], axis=-1))
 
 

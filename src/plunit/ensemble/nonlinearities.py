@@ -28,13 +28,13 @@ Function = Callable[[Array, Any, Any], Array]
 class Nonlinearity:
     """a(z, alpha, c) for arrays; alpha and c broadcast with z and matter to PLU only.
 
-    Check-list for a new one; an activation has no parameters of its own:
+    Check-list for a new one; an activation has no parameters besides alpha and c:
 
     - An entry in `ACTIVATIONS`. `value` and `slope` return arrays of the dtype of z.
     - A struct and a line in the table of programs/csrc/activations.h, in the same order; kinks belong to the same side.
     - Its module of PyTorch in tests/support/lone_members.py, and its kinks in tests/ensemble/test_nonlinearities.py.
       The tests compare values, slopes, exact form, gradients of training and the modules of `to_torch` with it.
-    - Its name in docs/ensembles.md. For a colour of its own: a line in `COLOURS` of plunit/lab/pictures.py, and two in
+    - Its name in docs/ensembles.md. To give it a colour: a line in `COLOURS` of plunit/lab/pictures.py, and two in
       plunit/play/page/style.css, for light and dark.
 
     Attributes:
@@ -42,7 +42,7 @@ class Nonlinearity:
         value: a.
         slope: da/dz, at kinks as PyTorch has it; PLU's kinks belong to the inner piece.
         exact: the same function for `plunit.pieces`, of alpha and c; None if it is not piecewise linear.
-        module: the name of its class in `torch.nn`, of PLU in `plunit.torch`; None if there is no such class.
+        module: the name of its class in `torch.nn`, of PLU in `plunit.torch`; None if it has no class.
         learned: whether alpha and c are trained.
     """
 
@@ -136,7 +136,7 @@ def title_of(name: str) -> str:
 
 
 def module_of(name: str) -> str:
-    """Return the name of an activation's class in PyTorch; ValueError if there is no such class."""
+    """Return the name of an activation's class in PyTorch; ValueError if it has no class."""
     if (module := ACTIVATIONS[name].module) is None:
         has = ", ".join(other for other, one in ACTIVATIONS.items() if one.module)
         raise ValueError(f"{name} has no module in PyTorch; activations that have one are {has}")

@@ -183,7 +183,7 @@ class _Run:
 
 
 def _batch(points: StepData, index: int, step: int) -> tuple[Array, Array, Array]:
-    """Return x [S or 1, in, n], y likewise and weight [S or 1, n] of one step."""
+    """Return x [S or 1, in, n], y [S or 1, out, n] and weight [S or 1, n] of one step."""
     x, y = (np.moveaxis(part[index % len(part)], -1, 0) for part in (points.x, points.y))
     weight: Any = np.ones((1, points.x.shape[2]), dtype=x.dtype)
     if points.weight is not None:

@@ -48,7 +48,7 @@ class Trained:
 
 
 def engine() -> str:
-    """Return the faster engine that works here: "native", or "numpy" where there is no compiled program."""
+    """Return the faster engine that works here: "native", or "numpy" without a compiled program."""
     return "numpy" if why_not_native() else "native"
 
 
@@ -86,7 +86,7 @@ def train(
         adam: "pytorch", or "tensorflow", which adds epsilon to the root of the uncorrected second moment. The two
             differ where gradients are small in the first thousand steps.
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
-        c: the half-width of its inner piece; likewise.
+        c: the half-width of its inner piece, in the same shapes.
         validation: rows on which the best parameters of each member are found, and patience.
         stride: the loss is recorded every `stride` steps.
         checkpoints: steps after which the parameters are kept, in increasing order.

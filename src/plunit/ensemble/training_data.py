@@ -114,8 +114,8 @@ class Validation:
         every: steps from one look at them to the next.
         patience: the number of looks in a row without a gain of `tolerance` after which a member ends.
         tolerance: see `patience`.
-        average: validate and keep the running mean of the parameters over about this part of the steps taken; 0 takes
-            the parameters themselves, 1 the mean of all steps.
+        average: validate and keep the running mean of the parameters over about this fraction of the steps so far;
+            0 uses the parameters themselves, 1 the mean of all steps.
     """
 
     x: Any = None
@@ -134,13 +134,13 @@ class Validation:
             raise ValueError(f"average must be a part of the steps, from 0 to 1, got {self.average}")
 
     def rows(self) -> Rows:
-        """Return the rows alone."""
+        """Return the rows without the validation."""
         return Rows(self.x, self.y, self.weight)
 
 
 @dataclass(frozen=True)
 class StepData:
-    """The points of some steps, for the engines: x [steps or 1, in, n, members or 1], y and weight likewise.
+    """The points of some steps, for the engines: x [steps or 1, in, n, members or 1]; y and weight have the same axes.
 
     The arrays may be views with any strides. `rows` holds the table if its rows are drawn.
     """

@@ -37,10 +37,10 @@ _BATCH, _MOST = 4096, 2**22
 """The number of boxes that are cut together, and the numbers of all boxes that are kept, at most."""
 
 DEEPEST, UNBOUNDED = 2.0**-64, 2**15
-"""Sides are not cut below this part of the first box; the search ends when more boxes than that have no bound."""
+"""Sides are not cut below this fraction of the first box; the search ends when more boxes than that have no bound."""
 
 _NEAR = 1e-9
-"""A function that moves by much of the error within this part of the box counts as one that jumps."""
+"""A function that moves by much of the error within this fraction of the box counts as one that jumps."""
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 256 * _EPS
@@ -61,7 +61,7 @@ class SupError(NamedTuple):
         x: where it is, a number for each variable.
         bound: no |f(x) - g(x)| in the box exceeds it, or None if no bound was found.
         parts: the number of parts of the box that were bounded.
-        note: why there is no bound, or no close one, or where f jumps; else empty.
+        note: why a bound, or a close one, was not found, or where f jumps; else empty.
     """
 
     value: float
@@ -86,7 +86,7 @@ def sup_error(
         expression: f, a function of at most four variables.
         function: g, a curve or a network with one output. The inputs are the variables in the order of `names`.
         box: a pair (low, high) for each variable; that of a curve lies in its domain.
-        closeness: the search for the bound ends when it is within this part of the largest error found.
+        closeness: the search for the bound ends when it is within this fraction of the largest error found.
         time_limit: in seconds; then the bound so far is returned. None for no limit.
         progress: is called with the part of the time and what is known; if it returns true, the search ends.
 
@@ -219,7 +219,7 @@ class ErrorSearch:
             tops = away + np.abs(slopes).sum(axis=2) + f.error[:, None] + 16 * _EPS * size + _TINY
             rows, side = np.arange(len(tops)), np.argmax(tops, axis=1)
         top, slope = tops[rows, side], slopes[rows, side] * np.where(side == 0, 1.0, -1.0)[:, None]
-        # where f has no value, there is no error either
+        # where f has no value, the error has none either
         nothing = np.isnan(f.values.low) & np.isnan(f.values.high)
         top = np.where(nothing, 0.0, np.where(np.isnan(top), np.inf, top))
         return top, np.where(slope > 0, high, np.where(slope < 0, low, middle))
@@ -249,7 +249,7 @@ class ErrorSearch:
     def _drop(self) -> bool:
         """Close the boxes whose bound is low enough, or which are too small; return whether any are left."""
         closeness = self.closeness
-        # an error that cannot be told apart from 0 has no size of its own
+        # an error that cannot be told apart from 0 has no scale
         nothing = 1e-3 * closeness * self.size if self.value <= _ROUNDING * self.size else 0.0
         enough = self.value * (1 + closeness) + max(self.rounding, nothing)
         left = self.top > enough

@@ -21,7 +21,7 @@ from plunit.ensemble.mlp import PIECEWISE
 from plunit.fitting.drawing import draw_fit, draw_panels
 from plunit.fitting.lookup_table import MOST_INPUTS, describe_table
 from plunit.fitting.problems import Problem, root_mean_square
-from plunit.fitting.solving import RANDOM_POINTS, FitResult, FitSettings, Reduced
+from plunit.fitting.solving import FRESH_POINTS, RANDOM_POINTS, FitResult, FitSettings, Reduced
 from plunit.pieces import Curve
 from plunit.pieces.boxes import many
 from plunit.pieces.rounding import rounded_up
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _WINNERS, _ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
 PLOTS = (".png", ".svg", ".pdf")
-_INK = "#010203"  # stands for the colour of the page's text
+_INK = "#010203"  # replaced by the colour of the page's text
 
 
 def summarize(problem: Problem, settings: FitSettings, found: FitResult) -> list[str]:
@@ -88,7 +88,7 @@ def _errors(problem: Problem, found: FitResult) -> list[str]:
         lines.append(
             f"with weights of {fixed.network.bits} bits at most {up(fixed.bound)} from the network{total} (proved)"
         )
-    seen = "training rows" if problem.expression is None else f"the {len(problem.y):,} training points"
+    seen = "training rows" if problem.expression is None else f"{FRESH_POINTS:,} random points"
     share = f"{_share(found.rmse, size)} of the standard deviation"
     return [*lines, f"root mean square error on {seen} {found.rmse:.4g}, {share}"]
 

@@ -146,7 +146,7 @@ def of_expression(
     axis: int | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
 ) -> Problem:
-    """Return the problem of fitting a function on low <= x <= high, for all variables without a range of their own.
+    """Return the problem of fitting a function on low <= x <= high, for all variables that `ranges` does not name.
 
     Each axis has `axis` training points; by default see `_POINTS`.
     """
@@ -164,7 +164,9 @@ def of_expression(
     if len(names) > 8:
         raise UserError(f"{text!r} has {len(names)} variables, the limit is 8; leave some out")
     if unknown := [name for name in own if name not in names]:
-        raise UserError(f"{unknown[0]!r} has a range and is no variable of {text[:200]!r}; it has {', '.join(names)}")
+        raise UserError(
+            f"{unknown[0]!r} has a range but is not a variable of {text[:200]!r}; it has {', '.join(names)}"
+        )
     for name in names:
         _check_ends(*own.get(name, (low, high)), f" for {name}" if name in own else "")
     box = np.array([own.get(name, (low, high)) for name in names], dtype=np.float64)

@@ -37,7 +37,7 @@ KNOTS = 2001
 """Number of points of a function between whose values straight lines are drawn, to be simplified."""
 
 SLIGHT = 1e-9
-"""An error below this part of the function's largest value needs no curve that is closer."""
+"""An error below this fraction of the function's largest value needs no closer curve."""
 
 PROOF = 30.0
 """Seconds that the bound of a network's error against a function may take."""
@@ -124,7 +124,7 @@ class FitResult:
             networks that were tried, extrapolated; infinite if they do not fall, NaN if that is not known.
         curve: the curve of the network, for one input.
         reduced: the curve with fewer pieces, for one input.
-        missing: why there is no such curve, if it could not be found and was not asked for.
+        missing: why that curve was not found, unless it was asked for.
         stopped: whether the user stopped the search.
     """
 

@@ -58,7 +58,7 @@ SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "plunit",
 }
-_WIDTH = 4.8
+FIGURE_WIDTH = 4.8
 """Inches of a panel: on a phone of 390 pixels its letters are 11 pixels high."""
 
 _DARK = (
@@ -121,7 +121,7 @@ def settings() -> Any:
 
 
 def subplots(
-    rows: int, columns: int = 1, height: float = 3.0, width: float = _WIDTH, **options: Any
+    rows: int, columns: int = 1, height: float = 3.0, width: float = FIGURE_WIDTH, **options: Any
 ) -> tuple[Any, Any]:
     """Return a figure and its axes [rows, columns]."""
     figure = Figure(figsize=(width * columns, height * rows))

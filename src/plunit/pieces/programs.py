@@ -190,12 +190,12 @@ class FloatNetwork(Program):
     def _tables(self) -> list[Any]:
         """Weight, bias and the tables of the units of each layer, rounded to the type."""
 
-        def rounded(*tables: Floats) -> tuple[Any, ...]:
+        def convert(*tables: Floats) -> tuple[Any, ...]:
             with np.errstate(over="ignore", under="ignore"):
                 return tuple(table.astype(self.type) for table in tables)
 
-        parts = ((rounded(one.weight, one.bias), one.functions) for one in self.net.layers)
-        return [(*affine, None if f is None else rounded(*f.units)) for affine, f in parts]
+        parts = ((convert(one.weight, one.bias), one.functions) for one in self.net.layers)
+        return [(*affine, None if f is None else convert(*f.units)) for affine, f in parts]
 
     def error(self, sides: Floats) -> Floats:
         """Return the bound on rounding errors that the header of `save_c` states for a box."""

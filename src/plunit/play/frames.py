@@ -245,7 +245,7 @@ class Panel:
 class Cloud:
     """The number of members in each pixel. With one output, the columns of the image are inputs.
 
-    Two outputs span the image; the curve is evaluated at twice as many points.
+    Two outputs span the image; the curve is evaluated at twice the number of points.
     """
 
     def __init__(self, network: MLP, task: LearningTask, settings: Settings) -> None:

@@ -29,7 +29,7 @@ def check_name(name: str, value: Any, allowed: Collection[str]) -> None:
 
 
 def check_count(name: str, value: Any, *unset: Any) -> None:
-    """Raise ValueError unless the value is a positive integer, or a value that stands for none."""
+    """Raise ValueError unless the value is a positive integer, or one of the values that mean none."""
     if not any(value is one or (isinstance(value, str) and value == one) for one in unset):
         as_count(name, value, 1, math.inf)
 

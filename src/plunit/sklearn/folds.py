@@ -12,7 +12,7 @@ from plunit.ensemble.arrays import Array, Scale
 
 MERGED = 100_000  # equal rows of tables up to this size are merged
 LARGEST = 1e100  # larger weights are divided by the largest, because their sum may overflow
-NEGLIGIBLE = 1e-30  # rows with less than this part of the largest weight have no effect on a density
+NEGLIGIBLE = 1e-30  # rows with less than this fraction of the largest weight have no effect on a density
 LARGEST_FOLD = 4_000  # the maximum number of rows of a fold
 FEWEST = 10  # smaller tables are validated on the rows they are trained on
 

@@ -62,7 +62,7 @@ FARTHEST = 1e18
 
 @dataclass(eq=False, repr=False)
 class PLUEstimator(AtomicFit, FittedModel):
-    """Trains `n_init` starts at once, goes on with the better half again and again, and keeps the `n_best` best."""
+    """Trains `n_init` starts at once, drops the worse half again and again, and keeps the `n_best` best."""
 
     hidden_layer_sizes: Any = None
     activation: str = "plu"
@@ -197,7 +197,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         ]
 
     def _formula(self, network: MLP, scales: Sequence[Scale]) -> Target | None:
-        """Return the function behind the targets, of scaled inputs and outputs, where it is known."""
+        """Return the function that made the targets, of scaled inputs and outputs, where it is known."""
         return None
 
     def _own_validation(self, x: Any, y: Any, targets: Callable[[Array], Array]) -> tuple[Array, Array] | None:
@@ -296,7 +296,7 @@ def _scale(name: str, scale: Scale, values: Array) -> Array:
 
 
 def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
-    """Return the best members of the shape whose best have the least mean loss, as many of each fold."""
+    """Return the best members of the shape whose best have the least mean loss, equally many of each fold."""
     shapes: dict[tuple[int, ...], list[Candidate]] = {}
     for one in found:
         if math.isfinite(one.loss):

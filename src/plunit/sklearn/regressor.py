@@ -32,7 +32,7 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         activation: "plu", "plu_learned" (alpha and c are trained), "relu", "tanh" or another name of
             `plunit.ensemble.ACTIVATIONS`. Only piecewise-linear ones have exact pieces.
         alpha: the outer slope of PLU, the start of a learned one.
-        c: the half-width of its inner piece; likewise.
+        c: the half-width of its inner piece, the start of a learned one.
         n_init: number of starts, of each shape. None: 128, and 64 for layers of 32 that were not asked for.
         n_best: how many of the best are averaged, at most `n_init`. With 1 there is one fold only.
         max_iter: steps of those starts that are trained to the end; None takes 400 passes over the rows, but at least
@@ -44,9 +44,9 @@ class PLURegressor(RegressorMixin, PLUEstimator):  # type: ignore[misc]
         early_stopping: validate each start on rows it does not learn from. False, or fewer than 10 rows: the training
             rows decide.
         validation_fraction: the share of the rows in a fold, at least 10 rows (of fewer than 30, a third) and at most
-            4,000. There are as many folds as fit, at most `n_best` and `n_init` / 4.
+            4,000. The number of folds is at most `n_best` and `n_init` / 4.
         n_iter_no_change: the number of steps without a gain of `tol` in the validation loss after which a start ends;
-            None goes on.
+            None never ends one.
         tol: see `n_iter_no_change`.
         random_state: the same number gives the same bits, whatever the number of threads.
         verbose: show progress on the terminal.

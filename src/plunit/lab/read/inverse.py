@@ -70,7 +70,7 @@ class InverseExperiment(Experiment):
             panels.append(LinePanel(spec.depths, errors, axes, spec.depths))
         caption = (
             f"{self.title}: median and range of {count_seeds(runs)}, {spec.features} features. Values at {_CEILING:g} "
-            "stand for round trips that lose points: tanh rounds to +-1, where its inverse is infinite."
+            "mean round trips that lose points: tanh rounds to +-1, where its inverse is infinite."
         )
         alt = f"Errors of round trips over depth, rising from rounding level, for {list_names(runs)}."
         yield draw_lines(self.name, caption, alt, *panels, height=2.6)

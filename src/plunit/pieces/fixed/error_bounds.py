@@ -1,6 +1,6 @@
 """|fixed(x) - net(x)| <= bound for all x in a box, by forms of x and of all rounding errors on ever smaller boxes.
 
-This is a loop of its own, not `plunit.pieces.proofs.branching`: a box has a bound for each output and no best point.
+The loop is not that of `plunit.pieces.proofs.branching`: a box has a bound for each output and no best point.
 Boxes are cut where the bound is farthest above the error at a single point, not where the largest value may be.
 """
 
@@ -18,7 +18,7 @@ CLOSE = 1.05
 """A box is not cut further if its bound is within this factor of the bound at a single point."""
 
 SMALL = 0.75
-"""Bounds below this part of the largest one are not made smaller: their boxes are not cut before it has fallen."""
+"""Bounds below this fraction of the largest one can wait: their boxes are not cut before the largest has fallen."""
 
 
 def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
@@ -114,8 +114,8 @@ def _with_exact_slopes(weight: Floats, d: BoxForm, bend: Bend, floor: Floats) ->
     """Return a bound on |d| [boxes, out] of the outputs, where the slopes s of the last hidden units decide.
 
     d is linear in each s = mean +- half, so it is largest where all of them are at an end. With the ends as signs, the
-    forms half w d_u of the units are added to d before its size is taken. Symbol by symbol they cancel in part, which
-    their sizes alone do not.
+    forms half w d_u of the units are added to d before its size is computed, because they cancel in part, symbol by
+    symbol.
     """
     units, symbols = bend.half.shape[1], bend.d.coefficients.shape[2]
     found = np.empty((len(d.center), len(weight)))

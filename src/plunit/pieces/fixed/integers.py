@@ -20,7 +20,7 @@ CHUNK = 2**13
 
 @dataclass(frozen=True, eq=False)
 class FixedLayer:
-    """A layer in integers; an integer q with fraction f stands for q 2^-f.
+    """A layer in integers; an integer q with fraction f means q 2^-f.
 
     weight: [units, inputs] of int8 or int16, fraction `weight_fraction`.
     bias: [units], fraction `sum_fraction`, as the sum has it. The sum is int64 if `wide`, else int32.
@@ -73,17 +73,17 @@ class FixedLayer:
         fraction: [inputs], of integer inputs, or 0 where inputs are real numbers, too.
         """
         total, both = self.sum_fraction, self.sum_fraction + self.slope_fraction
-        weight = _scaled(self.weight, fraction - self.weight_fraction)
+        weight = _scale(self.weight, fraction - self.weight_fraction)
         rounding = np.full(len(self.bias), np.ldexp(0.5, -self.fraction) if self.shift else 0.0)
         knots, slopes = self.knots[self.kinds], self.slopes[self.kinds]
         start = np.take_along_axis(self.intercepts[self.kinds], (knots < 0).sum(axis=1)[:, None], axis=1)[:, 0]
         nearest = start.astype(np.float64)
-        f = Activation(_scaled(knots, -total), _scaled(slopes, -self.slope_fraction), _scaled(nearest, -both))
+        f = Activation(_scale(knots, -total), _scale(slopes, -self.slope_fraction), _scale(nearest, -both))
         rounding = rounding + np.ldexp(np.abs(start - nearest.astype(np.int64)), -both)
-        return Layer(weight, _scaled(self.bias, -total), f), rounding
+        return Layer(weight, _scale(self.bias, -total), f), rounding
 
 
-def _scaled(numbers: Any, power: Any) -> Floats:
+def _scale(numbers: Any, power: Any) -> Floats:
     """Return numbers * 2^power, exactly."""
     found = np.ldexp(numbers.astype(np.float64), power)
     if not np.array_equal(np.ldexp(found, -np.asarray(power)), numbers):

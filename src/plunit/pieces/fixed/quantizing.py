@@ -25,7 +25,7 @@ WIDEST = 2**44
 def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNetwork:
     r"""Return the network in fixed point for all x in the box ((low, high), ...), with weights of 8 or 16 bits.
 
-    All numbers are integers with a fixed binary point; each layer has formats of its own, which `.formats` states. The
+    All numbers are integers with a fixed binary point; each layer has different formats, which `.formats` states. The
     formats come from proved bounds of all values over the box, so that nothing overflows or saturates. Outside the box
     inputs are clipped to it. `error_bound(fixed)` bounds |fixed(x) - net(x)|.
 
@@ -111,7 +111,7 @@ def _layer(
 
 
 def _affine(w: Floats, b: Floats, size: Ints, before: int, bits: int) -> tuple[Ints, Ints, int]:
-    """Return weights, biases and the fraction of the weights: as many bits as fit, with sums below WIDEST."""
+    """Return weights, biases and the fraction of the weights: the most bits that fit, with sums below WIDEST."""
     largest = float(np.abs(w).max())
     fraction = _fraction(2 ** (bits - 1) - 1, largest) if largest > 0 else 30 - before
     reach = np.ldexp(np.abs(w) @ size, -before) + np.abs(b)

@@ -193,8 +193,8 @@ def activation(pair: Pair, z: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm, Be
 def largest_with_signs(base: Floats, rows: Floats, floor: Floats) -> Floats:
     """Return a bound on sum_s |base_s + sum_u sign_u row_us| for any signs; exact, but for rounding, above the floor.
 
-    base: [cases, symbols]; rows: [cases, units, symbols]; floor: [cases]. In NumPy the signs of the largest `DECIDED`
-    rows alone are tried; the compiled program decides all, as far as its work allows.
+    base: [cases, symbols]; rows: [cases, units, symbols]; floor: [cases]. NumPy tries only the signs of the largest
+    `DECIDED` rows; the compiled program decides all, as far as its work allows.
     """
     base, rows, bound = np.ascontiguousarray(base), np.ascontiguousarray(rows), np.empty(len(base))
     if why_not_native("prove"):

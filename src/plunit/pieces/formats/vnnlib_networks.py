@@ -109,7 +109,7 @@ def _parse_plain(plain: str) -> Specification:
         from vnnlib import VNNLibException, parse_query_string
     except ModuleNotFoundError as error:
         raise missing(error, "vnnlib", user="VNN-LIB 2.0") from None
-    if "\0" in plain:  # the package takes it for the end
+    if "\0" in plain:  # the package would stop there
         raise ValueError("it has a byte 0, which no text has; write the file again")
     if max(accumulate(1 if one == "(" else -1 for one in re.findall("[()]", plain)), default=0) > DEPTH:
         raise ValueError(f"its parentheses are nested deeper than {DEPTH}; write it flatter")

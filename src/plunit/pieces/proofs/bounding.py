@@ -155,7 +155,7 @@ class Query:
 
     @property
     def centre(self) -> Floats | None:
-        """A point inside the domain, None if there are no constraints."""
+        """A point inside the domain, None without constraints."""
         return self.domain.centre[0] if len(self.domain.limits) else None
 
     @property

@@ -31,7 +31,7 @@ def _number(found: Any) -> float:
 
 
 class Region:
-    """x in a box [in, 2] with cuts a x <= b; `empty` says that there is no such x."""
+    """x in a box [in, 2] with cuts a x <= b; `empty` says that no such x exists."""
 
     def __init__(self, box: Floats) -> None:
         self.low, self.high = box[:, 0].copy(), box[:, 1].copy()
@@ -71,7 +71,7 @@ class Region:
         return _number(constant + best.sum() + roundings(len(c) + 4) * size)
 
     def maximise(self, c: Floats, constant: float) -> tuple[float, Floats, Floats]:
-        """Return a bound of c x + constant, -inf if there is no x; the best x; and the multipliers of the cuts."""
+        """Return a bound of c x + constant, -inf if no x exists; the best x; and the multipliers of the cuts."""
         corner = np.where(c > 0, self.high, self.low)
         if self.empty or not self.cuts:
             return (NEVER if self.empty else self.over_box(c, constant)), corner, np.zeros(self.cuts)
@@ -126,7 +126,7 @@ class _Simplex:
             self._flip(int(j))
 
     def solve(self) -> tuple[Floats, Floats | None, Floats]:
-        """Return multipliers, a proof that there is no x if it seems so, and x."""
+        """Return multipliers, a proof that no x exists if it seems so, and x."""
         ray = None
         reach = np.maximum(np.abs(self.region.low), np.abs(self.region.high))
         slack = 1e-11 * (np.abs(self.region.rows) @ reach + np.abs(self.region.limits))
@@ -163,7 +163,7 @@ class _Simplex:
         self.top[self.other[j]] ^= True
 
     def _pivot(self, leaving: int) -> Floats | None:
-        """Let a basic variable leave; return a proof that there is no x if none can enter."""
+        """Let a basic variable leave; return a proof that no x exists if none can enter."""
         row = self.table[leaving]
         able = np.flatnonzero(row < -1e-11 * np.abs(row).max(initial=0.0))
         able = able[np.argsort(self.cost[able] / row[able], kind="stable")]

@@ -105,7 +105,7 @@ class Domain:
 
     @cached_property
     def centre(self) -> tuple[Floats, float]:
-        """A point x and how far it is from all constraints, in widths of the box; `Impossible` if there is no x."""
+        """A point x and how far it is from all constraints, in widths of the box; `Impossible` if no x exists."""
         region = Region(self.box)
         for row, limit in zip(self.rows, self.limits, strict=True):
             region.add_cut(row, limit)

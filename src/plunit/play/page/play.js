@@ -128,7 +128,7 @@ class Play {
     this.session = null;
   }
 
-  /** Show an error. Without a session there are no more requests, so there is one message. */
+  /** Show an error. Requests end with the session, so one message is enough. */
   fail(error) {
     if (error.status === undefined) throw error; // an error of this page, not an answer
     if ([0, 403, 404].includes(error.status)) this.lose(error.message, error.status === 404);

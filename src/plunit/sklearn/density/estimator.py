@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" tries."""
 
-MOST_PARAMETERS = 10_000  # of networks that "auto" tries, which also have at most as many parameters as X has numbers
+MOST_PARAMETERS = 10_000  # of networks that "auto" tries, which have no more parameters than X has numbers
 LARGEST_VALUE = 1e300  # differences and sums of larger values overflow
 START, STEP = 1000, 8  # numbers in memory for a start besides its parameters, and for each step
 

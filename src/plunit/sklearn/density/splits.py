@@ -214,9 +214,9 @@ def _best_start(form: Architecture, split: WhitenedSplit, shared: _Progress, i: 
         member = search([form], split.training, split.validation, **options)[0]
     except NoFiniteStart:
         return BestStart(form, normal_network(form.features), math.inf, np.array([math.inf]), 0, 0)
-    seen = np.flatnonzero(np.isfinite(member.looks))
-    steps = int(seen[-1] + 1) * options["every"]
-    looks = member.looks[seen].astype(np.float64) + split.offset
+    looked = np.flatnonzero(np.isfinite(member.looks))
+    steps = int(looked[-1] + 1) * options["every"]
+    looks = member.looks[looked].astype(np.float64) + split.offset
     return BestStart(form, member.network(), member.loss + split.offset, looks, member.best_step, steps)
 
 
