@@ -124,7 +124,8 @@ def _values(net, box, constraints, exact):
         size = max(abs(low), abs(high))
         for find, sign, best in ((maximum, 1, high), (minimum, -1, -low)):
             found = find(net, box, output=output, constraints=constraints, time_limit=SECONDS)
-            if constraints is None and not np.isfinite([found.bound, found.value]).all():
+            known = np.isfinite(found.value) and (np.isfinite(found.bound) or found.seconds >= SECONDS)
+            if constraints is None and not known:
                 return f"wrong: {find.__name__}[{output}] is {found}"
             if np.isfinite(found.bound) and sign * Fraction(float(found.bound)) < best:
                 return (
@@ -135,6 +136,8 @@ def _values(net, box, constraints, exact):
             error = Fraction(float(rounding_bound(net, np.stack([found.x, found.x], axis=1))[output]))
             if constraints is None and sign * Fraction(found.value) > best + error:
                 return f"wrong: {find.__name__}[{output}] = {found.value!r} is beyond {float(sign * best)!r}"
+            if not np.isfinite(found.bound):  # time was over before the first bound
+                continue
             gap = sign * (Fraction(float(found.bound)) - Fraction(found.value))
             if found.proved and gap > Fraction(1e-300) + Fraction(1.001e-6) * (size + error):
                 return f"wrong: {find.__name__}[{output}] is proved from {found.value!r} to {found.bound!r}"
@@ -176,7 +179,7 @@ def _lipschitz(net, box, gradients):
         found = lipschitz(net, box, norm=norm, time_limit=SECONDS)
         sizes = [_dual(norm, gradient) for row in gradients for gradient in row]
         power = 2 if norm == 2 else 1
-        if Fraction(float(found.bound)) ** power < max(sizes):
+        if np.isfinite(found.bound) and Fraction(float(found.bound)) ** power < max(sizes):
             return f"wrong: the {norm}-norm has bound {found.bound!r}, but reaches {float(max(sizes)) ** (1 / power)!r}"
         reached = max(found.value * (1 - 1e-9) - 1e-12 * _paths(net), 0.0)
         if Fraction(reached) ** power > max(sizes):
