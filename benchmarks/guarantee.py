@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 import subprocess
@@ -12,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import lookup
 from benchmarks.timing import Bar, has_one_core, show
+from plunit.ensemble import MLP
 from plunit.expressions import parse, sup_error
 from plunit.fitting.problems import of_expression
 from plunit.fitting.solving import FitSettings, fit_problem
@@ -43,6 +46,19 @@ SPACE = [
     ("exp(-(x**2 + y**2 + z**2 + w**2))", 1.0),
 ]
 """Each formula with the end of every variable; they begin at minus that, Franke's at 0."""
+
+FIXED = ((8, 8), (16, 16), (24, 24), (32, 32))
+"""Shapes that are tried one after another by somebody who does not search."""
+
+SMALL = [
+    ("x * exp(-x**2 - y**2)", 2.0, 0.02),
+    ("sin(x) * cos(y)", 3.0, 0.05),
+    ("x * y", 1.0, 0.03),
+    ("exp(-(x**2 + y**2))", 2.0, 0.03),
+    ("log(1 + x**2 + y**2) / (1 + exp(-x))", 4.0, 0.1),
+    ("x * y * z", 1.0, 0.1),
+]
+"""Formulas with the end of every variable and an error that 8 x 8 units or a little more reach."""
 
 HEADER = 'plunit fit "sqrt(x**2 + y**2) * sin(3*x)" --low -2 --high 2 --bits 16 --save f.h'
 
@@ -93,6 +109,24 @@ def minimax(formulas: list[tuple[str, float]]) -> tuple[float, float]:
     return statistics.geometric_mean(errors), statistics.geometric_mean(times)
 
 
+def smallest(formulas: list[tuple[str, float, float]]) -> float:
+    """Print the smallest network within each error, and the first of three fixed shapes; return the mean ratio."""
+    print(f"\n{'formula':40} {'error':>9} {'fixed':>12} {'smallest':>12} {'weights':>9} {'ratio':>7}")
+    ratios = []
+    for text, end, error in formulas:
+        problem = of_expression(text, -end, end)
+        found = fit_problem(problem, FitSettings(error=error))
+        for fixed in FIXED:  # without minimax, as a user without a search would
+            if fit_problem(problem, FitSettings(hidden=fixed, minimax=False)).proved <= error:
+                break
+        names = [" x ".join(map(str, shape)) for shape in (fixed, found.model.hidden_layer_sizes)]
+        sizes = [MLP((len(problem.inputs), *shape, 1)).parameters for shape in (fixed, found.model.hidden_layer_sizes)]
+        ratios.append(sizes[1] / sizes[0] if not found.missed else math.inf)
+        weights = f"{sizes[1]} / {sizes[0]}"
+        print(f"{text:40} {error:9.4g} {names[0]:>12} {names[1]:>12} {weights:>9} {ratios[-1]:7.3f}", flush=True)
+    return statistics.geometric_mean(ratios)
+
+
 def header() -> float:
     """Print and return the seconds of a header in fixed point with a proved error, in a new process."""
     words = [sys.executable, "-c", "from plunit.cli import main; main()", "fit", "sqrt(x**2 + y**2) * sin(3*x)"]
@@ -118,6 +152,9 @@ def main() -> None:
     closer, longer = minimax([*PLANE, *SPACE])
     show("proved error, minimax / mean square, geometric mean", closer, Bar(0.65))
     show("time, minimax / mean square, geometric mean", longer, Bar(6))
+    show("weights of the smallest network / of fixed shapes, geometric mean", smallest(SMALL), Bar(0.6))
+    print("\nint16 networks of 8 x 8 units and lookup tables of the same error, bytes of tables and code")
+    lookup.compare([*PLANE, *SPACE], (8, 8))
     ratios, seconds = zip(*rows, strict=True)
     show("bound / largest error on 10^6 points, median of 10", statistics.median(ratios), Bar(1.1))
     show("the least of them", min(ratios), Bar(1.0, at_least=True))
