@@ -131,8 +131,8 @@ def uses(page: str) -> str:
     if early.value <= 1 or late.value >= 0 or not max(tanh, gelu, cat) < 1 < light:
         raise ValueError("the results have changed; write the sentences of `uses` again")
     rows = (
-        "functions of three or four inputs whose bends are not along the axes, as above, on a small processor: a lookup "
-        "table needs many times the memory",
+        "functions of three or four inputs whose bends are not along the axes, as above, on a small processor: a "
+        "lookup table needs many times the memory",
         "smooth functions of one or two inputs, and sums and products of such: a lookup table is simpler, and often "
         "smaller (`plunit fit` prints both sizes)",
         f"small networks that fit a function: on a sine, ReLU's loss is {number(loss.value)} times PLU's (median of "
