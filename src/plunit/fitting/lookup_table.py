@@ -118,12 +118,15 @@ def find_table(f: Expression, box: Array, error: float, kind: str) -> LookupTabl
     if not (nodes := _scale(nodes, fits)):
         return None
     nodes = _improve(nodes, fits)
-    while math.prod(nodes) <= MOST_NODES:  # a closer look may find a larger error
-        found, points = _measure(f, box, nodes, step, _SIXTH, _CLOSE)
-        if found <= error:
-            return LookupTable(nodes, kind, found, points)
-        nodes = tuple(n + 1 + n // 64 for n in nodes)
-    return None
+    found, points = _measure(f, box, nodes, step, _SIXTH, _CLOSE)
+    while found > error:  # a closer look found a larger error: the axis grows that lowers it most
+        grown = [tuple(n + (at == axis) * (1 + n // 64) for at, n in enumerate(nodes)) for axis in range(len(nodes))]
+        grown = [more for more in grown if math.prod(more) <= MOST_NODES]
+        if not grown:
+            return None
+        looks = [(*_measure(f, box, more, step, _SIXTH, _CLOSE), more) for more in grown]
+        found, points, nodes = min(looks)
+    return LookupTable(nodes, kind, found, points)
 
 
 def _value_range(f: Expression, box: Array) -> float:

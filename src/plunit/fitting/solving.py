@@ -283,7 +283,11 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
     else:
         search.run()
     within = [one for one in found if one.proved <= error]
-    best = min(within, key=lambda one: one.model.theta_.shape[0]) if within else min(found, key=lambda one: one.proved)
+    best = (
+        min(within, key=lambda one: (one.model.theta_.shape[0], one.proved))
+        if within
+        else min(found, key=lambda one: one.proved)
+    )
     tried = tuple(sorted(search.known.items(), key=lambda pair: search.weights(pair[0])))
     needed = math.nan if within else search.needed
     return replace(best, asked=error, tried=tried, needed=needed, stopped=stop.asked)

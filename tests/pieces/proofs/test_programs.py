@@ -174,3 +174,12 @@ def test_errors_are_one_line(call, message):
     with pytest.raises(ValueError, match=r"^[^\n]+$") as error:
         call()
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("make", [FloatNetwork, lambda net: quantize(net, [(-1, 1)] * 3, bits=8)])
+def test_inputs_that_were_not_found_are_not_called_impossible(make):
+    """Few numbers of a type add up to 0.1, and the search finds none: neither a value nor their absence is claimed."""
+    net = network([([[1.0, 2.0, -1.0], [0.5, -1.0, 1.0]], [0.0, 0.1]), activation.plu(), ([[1.0, 1.0]], [0.0])])
+    found = maximum(make(net), [(-1, 1)] * 3, constraints=([[1.0] * 3, [-1.0] * 3], [0.1, -0.1]), time_limit=0.2)
+    assert (found.value, found.proved, np.isnan(found.x).all()) == (-np.inf, False, True)
+    assert found.bound >= net([[0.1, 0.0, 0.0]])[0, 0]

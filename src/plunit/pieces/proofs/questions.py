@@ -39,10 +39,11 @@ TOGETHER = 20_000
 class Optimum:
     """An extreme value and its proof.
 
-    x: [in], where it is reached; value: the output at x; bound: no value in the domain is beyond it, whatever the
-    rounding errors; proved: value and bound agree to 1e-6 of the largest output that was seen, or to twice the proved
-    rounding error of a program in floating point; seconds: how long it took; q: [in], the integers at x of a program in
-    fixed point; program: the one that was asked about, if one was; claim: what the bound says about it, in words.
+    x: [in], where it is reached, NaN if no input that meets the constraints was found; value: the output at x; bound:
+    no value in the domain is beyond it, whatever the rounding errors; proved: value and bound agree to 1e-6 of the
+    largest output that was seen, or to twice the proved rounding error of a program in floating point; seconds: how
+    long it took; q: [in], the integers at x of a program in fixed point; program: the one that was asked about, if one
+    was; claim: what the bound says about it, in words.
     """
 
     x: Floats
@@ -223,8 +224,11 @@ def _largest_of_program(inputs: Inputs, goal: Floats, effort: Effort) -> Optimum
     start, aim, program = time.monotonic(), ProgramGoal.of(inputs, goal), inputs.program
     exact = program.step is not None
     found = search(aim, inputs.sides, effort, gap=0.0 if exact else GAP, lattice=aim.lattice)
-    if found.value == -np.inf and found.ended:
-        raise Impossible("no input of the program in the box meets the constraints; take a larger box")
+    if found.value == -np.inf:
+        if found.ended and (exact or found.bound == -np.inf):
+            raise Impossible("no input of the program in the box meets the constraints; use a larger box")
+        nowhere = np.full(program.inputs, np.nan)
+        return Optimum(nowhere, -np.inf, float(found.bound), proved=False, seconds=time.monotonic() - start)
     place = inputs.nearest(found.x[None], np.zeros(1, dtype=np.int64))
     value = float(program.run(place)[0] @ goal)
     if exact and found.ended:
