@@ -131,10 +131,9 @@ def uses(page: str) -> str:
     if early.value <= 1 or late.value >= 0 or not max(tanh, gelu, cat) < 1 < light:
         raise ValueError("the results have changed; write the sentences of `uses` again")
     rows = (
-        "functions of three or four inputs whose bends are not along the axes, as above, on a small processor: a "
-        "lookup table needs many times the memory",
-        "smooth functions of one or two inputs, and sums and products of such: a lookup table is simpler, and often "
-        "smaller (`plunit fit` prints both sizes)",
+        "some functions of several inputs on a small processor, as above: `plunit fit` says whether a lookup table "
+        "would be smaller",
+        "smooth functions of one or two inputs, and sums and products of them: there the table usually is smaller",
         f"small networks that fit a function: on a sine, ReLU's loss is {number(loss.value)} times PLU's (median of "
         f"the ratios), and {100 * dead.value:.0f} % of ReLU's units die, none of PLU's",
         "a better ReLU in an image classifier: on CIFAR-10, PLU learns faster at first, but after 20,000 steps its "

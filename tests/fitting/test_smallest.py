@@ -62,3 +62,9 @@ def test_an_attempt_that_was_stopped_ends_the_search():
     found, tried = search(1e-3, lambda shape: math.nan if shape == (4, 4) else 1 / min(shape))
     assert set(found.known) == {(2, 2), (3, 3)}
     assert tried[-1] == ((4, 4), False)
+
+
+def test_the_width_that_would_do_is_larger_than_those_that_did_not():
+    search = SizeSearch(lambda shape, thorough: (34.6 if thorough else 38.4) / shape[0], 2, 1.0).run()
+    assert search.smallest is None
+    assert search.needed == 33

@@ -158,3 +158,19 @@ def test_the_search_for_the_smallest_network_proves_what_it_returns():
     assert found.proved <= 0.1
     assert found.model.theta_.shape[0] < MLP((2, 8, 8, 1)).parameters / 2
     assert found.model.widths_[1:-1] in dict(found.tried)
+
+
+def test_ctrl_c_outside_of_training_keeps_what_earlier_shapes_reached(monkeypatch):
+    problem = of_expression("x*y", -1, 1)
+    judge, calls = solving._judge, []
+
+    def interrupted(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return judge(*given)
+
+    monkeypatch.setattr(solving, "_judge", interrupted)
+    found = solving.fit_problem(problem, solving.FitSettings(starts=2, error=1e-3))
+    assert (len(calls), found.stopped, len(found.tried)) == (2, True, 1)
+    assert found.proved < np.inf

@@ -118,15 +118,16 @@ def find_table(f: Expression, box: Array, error: float, kind: str) -> LookupTabl
     if not (nodes := _scale(nodes, fits)):
         return None
     nodes = _improve(nodes, fits)
-    found, points = _measure(f, box, nodes, step, _SIXTH, _CLOSE)
-    while found > error:  # a closer look found a larger error: the axis grows that lowers it most
-        grown = [tuple(n + (at == axis) * (1 + n // 64) for at, n in enumerate(nodes)) for axis in range(len(nodes))]
-        grown = [more for more in grown if math.prod(more) <= MOST_NODES]
-        if not grown:
-            return None
-        looks = [(*_measure(f, box, more, step, _SIXTH, _CLOSE), more) for more in grown]
-        found, points, nodes = min(looks)
-    return LookupTable(nodes, kind, found, points)
+    while math.prod(nodes) <= MOST_NODES:
+        longer = [
+            (*nodes[:at], more, *nodes[at + 1 :]) for at, n in enumerate(nodes) for more in range(n, n + n // 4 + 4)
+        ]
+        for grid in sorted(set(longer), key=math.prod):  # a closer look may find a larger error
+            found, points = _measure(f, box, grid, step, _SIXTH, _CLOSE)
+            if found <= error:
+                return LookupTable(grid, kind, found, points)
+        nodes = tuple(n + n // 4 + 1 for n in nodes)
+    return None
 
 
 def _value_range(f: Expression, box: Array) -> float:

@@ -88,7 +88,10 @@ class SizeSearch:
             self._extrapolate()
             if n >= WIDTHS[_SEEN - 1] and self.needed > 2 * WIDTHS[-1]:
                 return None
-        return WIDTHS[-1] if self._fit((WIDTHS[-1], WIDTHS[-1])) <= self.error else None
+        if self._fit((WIDTHS[-1], WIDTHS[-1])) <= self.error:
+            return WIDTHS[-1]
+        self.needed = max(self.needed, WIDTHS[-1] + 1)
+        return None
 
     def _extrapolate(self) -> None:
         """Set `needed` from the fall of the last errors: log(error) is about linear in log(n)."""

@@ -270,8 +270,14 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
         what = f"{' x '.join(map(str, hidden))} units, {starts} starts"
         steps = ADAM_STEPS if thorough else ADAM_STEPS // 2
         one = replace(settings, hidden=hidden, starts=starts)
-        model = _train(problem, one, np.arange(len(problem.y)), stop, what, steps)
-        result = _judge(problem, one, model, stop)
+        try:
+            model = _train(problem, one, np.arange(len(problem.y)), stop, what, steps)
+            result = _judge(problem, one, model, stop)
+        except KeyboardInterrupt:
+            if not found:  # otherwise what earlier shapes reached is kept
+                raise
+            stop.asked = True
+            return math.nan
         found.append(result)
         cut_short = result.stopped and result.proved > error  # it could have done better
         return math.nan if cut_short else result.proved
