@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("sklearn")
 ROOT = Path(__file__).parents[2]
-NUMBER = r"\d[\d.,]*(e[+-]?\d+)?"
+NUMBER = r"-?\d[\d.,]*(e[+-]?\d+)?"
 
 
 def files_and_commands(text):
@@ -27,7 +27,7 @@ def files_and_commands(text):
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("page", ["table_to_c", "formula_to_c"])
 def test_the_commands_of_a_page_print_what_it_shows(page, tmp_path):
-    """A line that ends in ... is shown in part. Digits are not compared: they depend on the kernels of BLAS."""
+    """A line that ends in ... is shown in part. Numbers are not compared: they depend on the kernels of BLAS."""
     files, commands = files_and_commands((ROOT / f"docs/{page}.md").read_text())
     assert files
     assert commands

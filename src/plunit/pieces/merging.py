@@ -27,9 +27,9 @@ def merge_units(net: Network) -> Network:
     A unit is left as it is where a sum would be rounded.
 
     >>> from plunit.pieces import activation, network
-    >>> net = network([([[1.0], [1.0], [2.0]], [0.0] * 3), activation.plu(), ([[1.0, -1.0, 3.0]], [0.0])])
+    >>> net = network([([[1.0], [1.0], [2.0]], [0.0] * 3), activation.plu(), ([[1.0, 1.0, 3.0]], [0.0])])
     >>> merge_units(net), merge_units(net).layers[-1].weight.tolist()
-    (Network(1 - 2 - 1), [[0.0, 3.0]])
+    (Network(1 - 2 - 1), [[2.0, 3.0]])
     """
     layers = list(net.layers)
     for i, (_, f) in enumerate(net.hidden):
