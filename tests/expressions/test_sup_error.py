@@ -11,7 +11,8 @@ from plunit.expressions.distance import begin_search
 from plunit.expressions.forms import halves
 from plunit.pieces import Curve, activation, network
 from plunit.pieces.networks import exact_outputs
-from plunit.pieces.proofs.numpy_bounds import LinearBounds
+from plunit.pieces.proofs.bounding import LinearBounds
+from plunit.programs.libraries import choose_engine
 
 
 def random_network(rng, widths, f=None, size=1.0):
@@ -52,15 +53,24 @@ def test_the_bound_is_close_and_above_brute_force(text, box, hidden, f_of_z):
     assert found.note == ""
 
 
+@pytest.fixture(params=["native", "numpy"])
+def engine(request):
+    if request.param == "native" and choose_engine(None, "prove") == "numpy":
+        pytest.skip("no compiler")
+    return request.param
+
+
 @pytest.mark.parametrize("width", [2.0, 0.1, 1e-13, 0.0])
 @pytest.mark.parametrize("hidden", [(), (4,), (6, 5), (4, 4, 3)])
-def test_the_lines_of_a_network_hold_in_rational_arithmetic(hidden, width):
+def test_the_lines_of_a_network_hold_in_rational_arithmetic(hidden, width, engine):
     """In boxes as small as a rounding, the lines are as far apart as roundings are."""
     rng = np.random.default_rng(7)
     net = random_network(rng, (2, *hidden, 1), activation.piecewise([-1.1, 0.3], [0.1, 1.3, 0.7], 0.1), 2.0)
     low = rng.uniform(-3, 3, (40, 2))
     high = low + width * rng.uniform(0, 1, low.shape)
-    y, a = LinearBounds(net)(low, high)
+    y, a = LinearBounds(net, np.array([[-6.0, 6.0]] * 2), engine)(low, high)
+    closer = LinearBounds(net, np.array([[-6.0, 6.0]] * 2), "numpy")(low, high)[0]
+    assert np.abs(y - closer).max() < 1e-10  # the same lines, but for roundings
     middle = low / 2 + high / 2
     for n in range(len(low)):
         for x in (low[n], high[n], middle[n], [low[n, 0], high[n, 1]]):

@@ -24,7 +24,7 @@ from plunit.pieces.arrays import Floats, blocks
 from plunit.pieces.boxes import box_array, check_size
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.networks import Network, check_network, network
-from plunit.pieces.proofs.numpy_bounds import LinearBounds
+from plunit.pieces.proofs.bounding import LinearBounds
 
 MOST_VARIABLES = 4
 """Maximum number of variables of a formula whose error is bounded."""
@@ -136,7 +136,7 @@ def begin_search(
     sides = box_array(function, box)
     check_size(function, np.abs(sides).max(axis=1))
     ends = sides[:, 0][None], sides[:, 1][None]
-    return ErrorSearch(expression, lambda x: function(x)[:, 0], LinearBounds(function), sides, ends, closeness)
+    return ErrorSearch(expression, lambda x: function(x)[:, 0], LinearBounds(function, sides), sides, ends, closeness)
 
 
 def _of_curve(expression: Expression, curve: Curve, box: Any, closeness: float) -> ErrorSearch:

@@ -25,7 +25,7 @@ import numpy as np
 
 from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.networks import Layer, Network, UnitTables
+from plunit.pieces.networks import Layer, UnitTables
 from plunit.pieces.proofs.linear import NEVER, Region, over
 from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
@@ -400,48 +400,31 @@ def terms_of(layer: Layer, size: Floats) -> Floats:
     return np.asarray(size @ np.abs(layer.weight).T + np.abs(layer.bias) + lost)
 
 
-class LinearBounds:
-    """Linear functions above and below the first output of a network, f(x) <= y + a (x - m) in a box with middle m.
+def box_forms(query: Query, low: Floats, high: Floats) -> Floats:
+    """Return forms a x + b above the goals in the boxes low <= x <= high, [n, in]: a and b, [n, goals, in + 1].
 
-    `numpy_bounds` does the same, by `substitute`, on one box with cuts. Here boxes are rows of the same arrays.
+    `_bound_layer` does the same on one box with cuts. Here boxes are rows of the same arrays.
     """
+    net, reach, lines, terms, start = query.net, np.maximum(np.abs(low), np.abs(high)), list[Lines](), list[Floats](), 0
+    size, error = reach, roundings(4 * sum(net.widths) + 64) * 1.0001
 
-    def __init__(self, net: Network) -> None:
-        self.net = net
-        self.error = roundings(4 * sum(net.widths) + 64) * 1.0001
-
-    def __call__(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return y [n, 2] and a [n, 2, in] for the boxes low <= x <= high, [n, in]; the bound from above comes first.
-
-        The middle is low / 2 + high / 2 as computed.
-        """
-        reach, middle = np.maximum(np.abs(low), np.abs(high)), low / 2 + high / 2
-        lines, terms, size, start = list[Lines](), list[Floats](), reach, 0
-        for layer, _ in self.net.hidden:
-            terms.append(terms_of(layer, size))
-            a, b = self._substitute(lines, terms, layer, reach)
-            top, units = _largest(a, b, low, high), len(layer.bias)
-            ends = -top[:, units:], top[:, :units]
-            lines.append(Lines.of(self.net.tables[start : start + units], *ends, ends[0] / 2 + ends[1] / 2))
-            start, size = start + units, lines[-1].size
-        last = self.net.layers[-1]
-        first = Layer(last.weight[:1], last.bias[:1], None)
-        terms.append(terms_of(first, size))
-        a, b = self._substitute(lines, terms, first, reach)
-        size = _dot(np.abs(a), np.abs(middle)) + np.abs(b)
-        at = b + _dot(a, middle) + roundings(2 * a.shape[2] + 8) * size + FLOOR
-        return at * [1.0, -1.0], a * [[1.0], [-1.0]]
-
-    def _substitute(
-        self, lines: Sequence[Lines], terms: Sequence[Floats], layer: Layer, reach: Floats
-    ) -> tuple[Floats, Floats]:
-        """Return forms of x above z and above -z of the layer after these lines: [n, rows, in] and [n, rows]."""
-        rows, constant = np.concatenate([layer.weight, -layer.weight])[None], np.concatenate([layer.bias, -layer.bias])
+    def go_back(rows: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats]:
         steps = [
             (before, own.slope, own.constant, own_terms)
-            for before, own, own_terms in zip(self.net.layers, lines, terms, strict=False)
+            for before, own, own_terms in zip(net.layers, lines, terms, strict=False)
         ]
-        return substitute(steps, rows, constant, np.tile(terms[-1], 2), reach, self.error)[:2]
+        return substitute(steps, rows[None], constant, size, reach, error)[:2]
+
+    for layer, _ in net.hidden:
+        terms.append(terms_of(layer, size))
+        both = np.concatenate([layer.weight, -layer.weight]), np.concatenate([layer.bias, -layer.bias])
+        top, units = _largest(*go_back(*both, np.tile(terms[-1], 2)), low, high), len(layer.bias)
+        ends = -top[:, units:], top[:, :units]
+        lines.append(Lines.of(net.tables[start : start + units], *ends, ends[0] / 2 + ends[1] / 2))
+        start, size = start + units, lines[-1].size
+    last, goals = net.layers[-1], query.goals
+    found = go_back(goals @ last.weight, goals @ last.bias, terms_of(last, size) @ np.abs(goals).T)
+    return np.concatenate([found[0], found[1][..., None]], axis=2)
 
 
 Step = tuple[Layer, Floats, Floats, Floats]

@@ -25,6 +25,16 @@ class Worker : Ranges {
       step(true);
   }
 
+  // only the forms of the goals on a box, to `cut`
+  void write_forms(int64_t node) {
+    check_time();
+    narrow(node, false);
+    for (int64_t g = 0; g < goals && !region.empty; ++g) {
+      goal_form(g, nullptr);
+      write_form(g);
+    }
+  }
+
  private:
   std::vector<double> score;  // how much the gap of each unit matters
   std::vector<Form> forms;
@@ -61,6 +71,12 @@ class Worker : Ranges {
       forms[g].coefficients.assign(a, a + inputs);
       forms[g].constant = b;
     });
+  }
+
+  void write_form(int64_t g) {
+    double* to = nodes.cut + (n * goals + g) * (inputs + 1);
+    std::copy(forms[g].coefficients.begin(), forms[g].coefficients.end(), to);
+    to[inputs] = forms[g].constant;
   }
 
   // t <= goal - floor in a region with the further input t
@@ -140,11 +156,8 @@ class Worker : Ranges {
       }
     }
     for (int64_t g = 0; g < goals; ++g) {
-      double* to = nodes.cut + (n * goals + g) * (inputs + 1);
-      to[inputs] = std::numeric_limits<double>::quiet_NaN();
-      if (q.conditions > 1 || forms[g].coefficients.empty() || best == NEVER) continue;
-      std::copy(forms[g].coefficients.begin(), forms[g].coefficients.end(), to);
-      to[inputs] = forms[g].constant;
+      nodes.cut[(n * goals + g) * (inputs + 1) + inputs] = std::numeric_limits<double>::quiet_NaN();
+      if (q.conditions == 1 && !forms[g].coefficients.empty() && best != NEVER) write_form(g);
     }
   }
 
@@ -295,22 +308,32 @@ class Worker : Ranges {
 
 };
 
-}  // namespace
-
-extern "C" {
-
-// Bound the nodes; threads that call it with the same counter, from 0, share them. Returns 0, 1 if the time was over
-// before all were done, or NO_MEMORY.
-int64_t plunit_prove(const ProofTask* task, const ProofNodes* nodes, int64_t* next) {
+// Do the work for all nodes; threads that call it with the same counter, from 0, share them. Returns 0, 1 if the time
+// was over before all were done, or NO_MEMORY.
+int64_t share(const ProofTask* task, const ProofNodes* nodes, int64_t* next, void (Worker::*work)(int64_t)) {
   return guarded([=] {
     Worker worker(*task, *nodes);
     try {
-      for (int64_t i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < nodes->nodes;) worker.run(i);
+      for (int64_t i; (i = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < nodes->nodes;) (worker.*work)(i);
     } catch (const Stopped&) {
       return 1;
     }
     return 0;
   });
+}
+
+}  // namespace
+
+extern "C" {
+
+// Bound the nodes.
+int64_t plunit_prove(const ProofTask* task, const ProofNodes* nodes, int64_t* next) {
+  return share(task, nodes, next, &Worker::run);
+}
+
+// Bound the goals on the boxes of the nodes by forms; of the nodes only box, range and cut are used.
+int64_t plunit_forms(const ProofTask* task, const ProofNodes* nodes, int64_t* next) {
+  return share(task, nodes, next, &Worker::write_forms);
 }
 
 // The same for sums of forms with any signs.
