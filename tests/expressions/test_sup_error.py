@@ -193,6 +193,12 @@ def test_a_closeness_that_no_search_reaches_is_refused(closeness):
         sup_error(parse("x"), FLAT[1], [(0, 1)], closeness=closeness)
 
 
+@pytest.mark.parametrize("time_limit", [0.0, -5, float("nan"), "long"])
+def test_a_time_limit_that_is_none_is_refused(time_limit):
+    with pytest.raises(ValueError, match=f"^time_limit must be a positive number of seconds.*got {time_limit!r}"):
+        sup_error(parse("x"), FLAT[1], [(0, 1)], time_limit=time_limit)
+
+
 CURVES = [
     ("sin(x)", -3, 3, 9),
     ("exp(x)", 0, 1, 3),

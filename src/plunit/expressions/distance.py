@@ -25,6 +25,7 @@ from plunit.pieces.boxes import box_array, check_size
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.networks import Network, check_network, network
 from plunit.pieces.proofs.bounding import LinearBounds
+from plunit.pieces.proofs.branching import Effort
 
 MOST_VARIABLES = 4
 """Maximum number of variables of a formula whose error is bounded."""
@@ -103,8 +104,9 @@ def sup_error(
     >>> found.value, found.bound < 1.001
     (1.0, True)
     """
+    seconds = Effort.of(time_limit, None).seconds
     search = begin_search(expression, function, box, closeness=closeness)
-    search.refine(time_limit, progress)
+    search.refine(seconds, progress)
     return search.outcome()
 
 

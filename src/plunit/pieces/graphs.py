@@ -57,8 +57,10 @@ class Budget:
     def lend(self) -> Iterator[None]:
         """Count the arrays of a block until it ends, because they are dropped there."""
         before = self._taken
-        yield
-        self._taken = before
+        try:
+            yield
+        finally:
+            self._taken = before
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,6 +97,14 @@ def test_older_headers_and_the_box(name, tmp_path):
         assert np.array_equal(box, [[-1.0, 1.0], [-1.0, 1.0]])
 
 
+def test_one_input_between_0_and_0_has_no_box(tmp_path):
+    """Otherwise the network would be a constant."""
+    (tmp_path / "net").write_text("\n".join(["1,1,1,1,", "1,1,", "0,", "0,", "0,", "0,0,", "1,1,", "3,", "5,"]))
+    net, box = load_nnet(tmp_path / "net")
+    assert box is None
+    assert net([[2.0]]).tolist() == [[11.0]]
+
+
 def test_another_format_has_no_box(tmp_path):
     save_json(network([([[1.0]], [0.0])]), tmp_path / "net")
     with pytest.raises(ValueError, match=r"is not a \.nnet file"):

@@ -57,6 +57,8 @@ def _parse(path: Path) -> tuple[Model, Floats | None]:
         raise ValueError(f"it has {count} layers from {inputs} inputs to {outputs} outputs, but the sizes {sizes}")
     next(rows, None)
     box = np.array([_header(rows, inputs, f"the {word} values", np.nan) for word in ("least", "largest")]).T
+    if inputs == 1 and not box.any():  # for one input these are the single zeros that stand for no values
+        box[:] = np.nan
     if (box[:, 0] > box[:, 1]).any():
         raise ValueError(f"the least values {box[:, 0].tolist()} must not be above the largest, {box[:, 1].tolist()}")
     mean, spread = np.zeros(inputs + 1), np.ones(inputs + 1)
