@@ -92,9 +92,9 @@ def test_without_a_command_the_list_of_them_is_shown():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["run", "nope"], "unknown experiment 'nope'; there are capacity, capacity-curve, frequency, sine"),
+        (["run", "nope"], "unknown experiment 'nope'; choose one of capacity, capacity-curve, frequency, sine"),
         (["run", "sine", "--activations", "plu,swish"], "unknown activation 'swish'"),
-        (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; there are native, numpy"),
+        (["run", "sine", "--engine", "turbo"], "unknown engine 'turbo'; choose one of native, numpy"),
         (["reproduce", "--seeds", "0"], "seeds must be a whole number (1 to 100000), got 0"),
         (
             ["run", "depth", "--out", "/dev/null/here"],

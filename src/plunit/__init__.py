@@ -1,8 +1,8 @@
 """plunit: the Piecewise Linear Unit. This module imports no framework.
 
-Open `functional.py` first, the definition. `dispatch` chooses the framework of an array; `torch`, `jax`, `keras` and
-`numpy` evaluate the same formula. docs/contribute.md is the map of the other rooms and has the order in which they may
-import each other; tests/test_imports.py checks it.
+Start with `functional.py`, the definition. `dispatch` chooses the framework of an array; `torch`, `jax`, `keras` and
+`numpy` evaluate the same formula. docs/contribute.md describes the other subpackages ("rooms") and the order in which
+they may import each other; tests/test_imports.py checks it.
 """
 
 from plunit.dispatch import inverse, log_slope, plu, slope

@@ -1,4 +1,4 @@
-"""PLU on any array: each function chooses the framework by the type of its arguments."""
+"""PLU on any array: each function chooses the framework by the types of its arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plunit.functional import Array
 
 
 def plu(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
-    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise.
+    """Return PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise.
 
     Args:
         x: a number or an array of NumPy, PyTorch or JAX; floating-point (NumPy and JAX promote integers).
@@ -26,7 +26,7 @@ def plu(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
 
 
 def inverse(y: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
-    """PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), elementwise; alpha > 0.
+    """Return PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), elementwise; alpha > 0.
 
     >>> inverse([-1.1, 0.5, 1.1]).round(6).tolist()
     [-2.0, 0.5, 2.0]
@@ -35,7 +35,7 @@ def inverse(y: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
 
 
 def slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
-    """Slope dPLU/dx: alpha where |x| > c, else 1.
+    """Return the slope dPLU/dx: alpha where |x| > c, else 1.
 
     >>> slope([-2.0, 1.0, 2.0]).tolist()
     [0.1, 1.0, 0.1]
@@ -44,7 +44,7 @@ def slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
 
 
 def log_slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
-    """Log of the slope: log(alpha) where |x| > c, else 0; -inf on a flat piece.
+    """Return the log of the slope: log(alpha) where |x| > c, else 0; -inf on a flat piece.
 
     >>> log_slope([-2.0, 1.0, 2.0]).round(4).tolist()
     [-2.3026, 0.0, -2.3026]
@@ -53,7 +53,7 @@ def log_slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
 
 
 def _home(*arrays: Array) -> ModuleType:
-    """Return the module that serves these arrays, among the frameworks already imported."""
+    """Return the module for these arrays, among the frameworks already imported."""
     # import statements, because compilers trace them
     if _any_is(arrays, "torch", "Tensor"):
         from plunit import torch

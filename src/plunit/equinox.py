@@ -23,12 +23,12 @@ class PLU(LearnedLayer, eqx.Module):
 
     Args:
         alpha, c, learnable, num_parameters: as in `plunit.learned.starts`.
-        axis: the axis of the channels: 0 for the layers of `equinox.nn`, which take one sample at a time.
+        axis: the channel axis: 0 for the layers of `equinox.nn`, which process one sample at a time.
         dtype: the dtype of the raw parameters; JAX's default float if None.
 
     Shape: any; the output has the shape and dtype of the input. With num_parameters > 1, x.shape[axis] must be
-    num_parameters. `equinox.nn.MLP` calls its activation unit by unit, and gives each unit a copy of its parameters: as
-    its activation, a learnable PLU has num_parameters=1 and learns one value per unit.
+    num_parameters. `equinox.nn.MLP` calls its activation unit by unit and gives each unit a copy of the parameters. So
+    as its activation, a learnable PLU has num_parameters=1 and learns one value per unit.
 
     Only learned values are leaves of the tree.
 

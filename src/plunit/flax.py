@@ -22,7 +22,7 @@ class PLU(LearnedLayer, nnx.Module):
 
     Args:
         alpha, c, learnable, num_parameters: as in `plunit.learned.starts`.
-        axis: the axis of the channels, the last one as in every layer of Flax.
+        axis: the channel axis, by default the last one, as in every layer of Flax.
         param_dtype: the dtype of the raw parameters.
 
     Shape: any; the output has the shape and dtype of the input. With num_parameters > 1, x.shape[axis] must be

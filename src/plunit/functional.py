@@ -1,8 +1,8 @@
 """PLU(x) = m + alpha * (x - m) with m = clip(x, -c, c): the definition, for any array (Nicolae, 2018).
 
-Three straight pieces: slope 1 on |x| <= c, slope alpha outside. The kinks belong to the inner piece, in value
-and in gradient. `formula` is the only place where the function is written down for whole arrays; NumPy, PyTorch,
-JAX and Keras all evaluate it through their own `where`.
+The function has three straight pieces: slope 1 on |x| <= c, slope alpha outside. The kinks belong to the inner piece,
+in value and in gradient. `formula` is the only definition for arrays; NumPy, PyTorch, JAX and Keras all evaluate it
+with their own `where`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Array = Any
 
 
 def formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
-    """Evaluate PLU with the functions of the array namespace `xp`, on floating-point x.
+    """Return PLU(x) for floating-point x, with the functions of the array namespace `xp`.
 
     The values are those of the clip form. A comparison chooses the piece, for three reasons. Inside [-c, c] the result
-    is x itself, signed zeros and NaN included. Every framework's automatic differentiation gives slope 1 at the kinks;
-    their clips disagree there. The form holds for alpha > 1, where the max/min form is wrong.
+    is x itself, signed zeros and NaN included. Every framework's automatic differentiation gives slope 1 at the kinks,
+    where their clips disagree. The form also holds for alpha > 1, where the max/min form is wrong.
     """
     edge = xp.sign(x) * c
     reach = x - edge
@@ -34,30 +34,29 @@ def formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
 
 
 def inverse_formula(xp: Any, y: Array, alpha: Array, c: Array) -> Array:
-    """Evaluate the inverse, PLU with 1/alpha."""
+    """Return the inverse, PLU with 1/alpha."""
     return formula(xp, y, 1.0 / alpha, c)
 
 
 def slope_formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
-    """Evaluate dPLU/dx."""
+    """Return dPLU/dx."""
     one = xp.ones_like(x)
     return xp.where(abs(x) > c, one * alpha, one)
 
 
 def log_slope_formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
-    """Evaluate log(dPLU/dx)."""
+    """Return log(dPLU/dx)."""
     return xp.log(slope_formula(xp, x, alpha, c))
 
 
 def check(alpha: Array, c: Array, *, invertible: bool = False, tiny: float = sys.float_info.min) -> None:
     """Raise ValueError unless alpha >= 0 and c >= 0 are finite and, if invertible, alpha and 1/alpha normal numbers.
 
-    `tiny` is the smallest normal number of the precision that the inverse is computed in. Below it alpha is 0 in some
-    frameworks and has few digits in others, so all of them refuse it. Numbers and NumPy arrays are checked, the values
-    of
-    framework tensors are not: reading them would stall a device or fail under a tracer.
+    `tiny` is the smallest normal number of the precision in which the inverse is computed. Below it alpha is 0 in some
+    frameworks and has few digits in others, so all of them refuse it. Numbers and NumPy arrays are checked; framework
+    tensors are not, because reading them would stall a device or fail under a tracer.
 
-    Numbers above the largest one of a precision are allowed: every framework clamps them to it.
+    Numbers above the largest of a precision are allowed: every framework clamps them to it.
     """
     for name, value in (("alpha", alpha), ("c", c)):
         if not _is_between(name, value, 0.0, sys.float_info.max):
@@ -71,9 +70,9 @@ def check(alpha: Array, c: Array, *, invertible: bool = False, tiny: float = sys
 
 def _is_between(name: str, value: Array, low: float, high: float) -> bool:
     """Whether a number or NumPy array lies in [low, high]; True for framework tensors, which are not read."""
-    if isinstance(value, (int, float)):  # a bare comparison: compilers trace through it
+    if isinstance(value, (int, float)):  # compilers can trace a plain comparison
         return low <= value <= high
-    import numpy as np  # here, because the command line imports plunit first, and fast
+    import numpy as np  # imported here to keep `import plunit` fast for the command line
 
     if hasattr(value, "shape") and not isinstance(value, (np.ndarray, np.generic)):
         return True

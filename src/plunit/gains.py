@@ -1,4 +1,4 @@
-"""Closed-form gains that keep the variance of a signal, forward or backward, through PLU (as He et al., 2015)."""
+"""Closed-form gains that keep the variance of a signal through PLU, forward or backward (after He et al., 2015)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plunit.functional import check
 def gain(
     alpha: float = 0.1, c: float = 1.0, variance: float = 1.0, mode: Literal["forward", "backward"] = "forward"
 ) -> float:
-    """Factor on the weights after a PLU that keeps the variance of z ~ N(0, variance).
+    """Return the factor for the weights after a PLU that keeps the variance of z ~ N(0, variance).
 
     With k = c / sqrt(variance) and p = P(|z| <= c) = erf(k / sqrt(2)):
 
@@ -32,7 +32,7 @@ def gain(
     tail = math.erfc(k / math.sqrt(2))
     if mode not in ("forward", "backward"):
         raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
-    if tail == 0:  # no signal reaches the kinks
+    if tail == 0:  # the signal never reaches the kinks
         return 1.0
     root = math.sqrt(p + tail * (alpha * alpha)) if mode == "backward" else _root_mean_square(k, alpha, p, tail)
     if not 0 < root < math.inf:
@@ -54,7 +54,7 @@ def _root_mean_square(k: float, alpha: float, p: float, tail: float) -> float:
 
 
 def _inner(k: float, p: float, density: float) -> float:
-    """Return sqrt(E[z^2; |z| <= k]) = sqrt(p - 2 density); for a small k by a series, because the digits cancel."""
+    """Return sqrt(E[z^2; |z| <= k]) = sqrt(p - 2 density); for small k by a series, because digits cancel."""
     if k > 0.5:
         return math.sqrt(p - 2 * density)
     terms = ((-0.5 * k * k) ** n / (math.factorial(n) * (2 * n + 3)) for n in range(9))

@@ -1,6 +1,6 @@
 """PLU on JAX arrays: each function is one compiled kernel, and composes with jit, vmap and derivatives.
 
-`LearnedLayer` is what the layers of `plunit.equinox` and `plunit.flax` share.
+`LearnedLayer` is the common base of the layers of `plunit.equinox` and `plunit.flax`.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from plunit.functional import check, formula, inverse_formula, log_slope_formula
 __all__ = ["inverse", "log_slope", "plu", "slope"]
 
 NAMESPACE = SimpleNamespace(clip=jnp.clip, exp=jnp.exp, sigmoid=jax.nn.sigmoid)
-"""What `plunit.learned` needs of an array namespace; `jax.numpy` has no sigmoid."""
+"""The array namespace for `plunit.learned`; `jax.numpy` has no sigmoid."""
 
 _LARGEST = float(jnp.finfo(jnp.float32).max)  # type: ignore[no-untyped-call]  # the largest number of the narrowest dtype
 
 
 def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
-    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise.
+    """Return PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise.
 
     Args:
         x: a real array; integers become floats.
         alpha: the outer slope, alpha >= 0; a number or an array that broadcasts with x.
         c: the half-width of the inner piece, c >= 0; also a number or an array.
 
-    The derivative is 1 where |x| <= c, kinks included (that of `jnp.clip` is 1/2 there), and alpha elsewhere; alpha
-    and c have derivatives too. The result has the type of x; half precision is computed through float32.
+    The derivative is 1 where |x| <= c, kinks included (`jnp.clip` has 1/2 there), and alpha elsewhere; there are also
+    derivatives in alpha and c. The result has the type of x; half precision is computed in float32.
 
     >>> plu(jnp.array([-2.0, 0.5, 2.0]), alpha=0.5).tolist()
     [-1.5, 0.5, 1.5]
@@ -48,7 +48,7 @@ def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
 
 
 def inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
-    """PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), elementwise; alpha > 0.
+    """Return PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), elementwise; alpha > 0.
 
     >>> inverse(plu(jnp.array([-2.0, 0.5, 2.0]))).round(4).tolist()
     [-2.0, 0.5, 2.0]
@@ -57,7 +57,7 @@ def inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
 
 
 def slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
-    """Slope dPLU/dx: alpha where |x| > c, else 1.
+    """Return the slope dPLU/dx: alpha where |x| > c, else 1.
 
     >>> slope(jnp.array([-2.0, 1.0, 2.0]), alpha=0.25).tolist()
     [0.25, 1.0, 0.25]
@@ -66,7 +66,7 @@ def slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
 
 
 def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
-    """Log of the slope: log(alpha) where |x| > c, else 0; -inf on a flat piece.
+    """Return the log of the slope: log(alpha) where |x| > c, else 0; -inf on a flat piece.
 
     >>> log_slope(jnp.array([-2.0, 1.0, 2.0]), alpha=1.0).tolist()
     [0.0, 0.0, 0.0]
@@ -75,10 +75,9 @@ def log_slope(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
 
 
 class LearnedLayer:
-    """PLU with the alpha and c of a layer: the initial numbers, or learned ones from `raw_alpha` and `raw_c`.
+    """A layer with fixed alpha and c, or with learned ones from `raw_alpha` and `raw_c`.
 
-    Each layer writes out its signature, where users read it; the dtype's name and the channel axis follow the
-    framework.
+    Each subclass spells out its signature for its users; the dtype's name and the channel axis follow the framework.
     """
 
     initial_alpha: float
@@ -97,7 +96,7 @@ class LearnedLayer:
 
     @property
     def alpha(self) -> float | jax.Array:
-        """The outer slope: a number, or the learned values [num_parameters], float32 where the raw ones are half."""
+        """The outer slope: a number, or the learned values [num_parameters], float32 if the raw ones are half."""
         return self.initial_alpha if self.raw_alpha is None else _learned("alpha", self.raw_alpha[...])
 
     @property
@@ -114,7 +113,7 @@ class LearnedLayer:
         return inverse(y, *self._along_channels(y))
 
     def _along_channels(self, x: Any) -> tuple[Any, ...]:
-        """Return alpha and c, the learned ones in a shape that broadcasts with x."""
+        """Return alpha and c, learned ones in a shape that broadcasts with x."""
         several = self.num_parameters > 1
         shape = learned.channel_shape(jnp.shape(x), self.num_parameters, self.axis) if several else []
         return tuple(value.reshape(shape) if isinstance(value, jax.Array) else value for value in (self.alpha, self.c))
@@ -125,7 +124,7 @@ def _learned(name: str, raw: Any) -> Any:
 
 
 def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
-    """Check alpha and c and evaluate; numbers above the largest float, infinite in JAX, are clamped to it."""
+    """Return the function of x after checking alpha and c; numbers above the largest float are clamped to it."""
     inverted = function is inverse_formula
     options: dict[str, Any] = {"invertible": True, "tiny": float(_precision(jnp.asarray(x)).tiny)} if inverted else {}
     check(alpha, c, **options)
@@ -137,7 +136,7 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
 
 @partial(jax.jit, static_argnums=0)
 def _compute(function: Any, x: Any, alpha: Any, c: Any) -> Any:
-    """Evaluate on x as floats, half precision through float32; the result has the type of x."""
+    """Return the function of x as floats, half precision in float32; the result has the type of x."""
     x = jnp.asarray(x)
     wide = _precision(x).dtype
     values = (jnp.asarray(value, wide) for value in (x, alpha, c))

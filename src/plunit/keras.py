@@ -29,7 +29,7 @@ __all__ = ["PLU", "inverse", "plu"]
 
 @keras.saving.register_keras_serializable(package="plunit")  # type: ignore[untyped-decorator]
 def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
-    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise; also as in `Dense(8, activation=plu)`.
+    """Return PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise; works as `Dense(8, activation=plu)`.
 
     Args:
         x: a real tensor; integers become floats.
@@ -37,7 +37,7 @@ def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
         c: the half-width of the inner piece, c >= 0; also a number or a tensor.
 
     The derivative is 1 where |x| <= c, kinks included, and alpha elsewhere, on every backend (their clips differ at
-    the kinks). The result has the type of x; half precision is computed through float32.
+    the kinks). The result has the type of x; half precision is computed in float32.
 
     >>> [float(y) for y in plu(ops.array([-2.0, 0.5, 2.0]), alpha=0.5)]
     [-1.5, 0.5, 1.5]
@@ -46,7 +46,7 @@ def plu(x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
 
 
 def inverse(y: Any, alpha: Any = 0.1, c: Any = 1.0) -> Any:
-    """PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), elementwise; alpha > 0.
+    """Return PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), elementwise; alpha > 0.
 
     >>> [float(x) for x in inverse(ops.array([-1.5, 0.5, 1.5]), alpha=0.5)]
     [-2.0, 0.5, 2.0]
@@ -59,17 +59,17 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), as a layer whose alpha and c may be learned.
 
     Args:
-        alpha: the outer slope, alpha >= 0; at the start, and 0 < alpha < 1, if learned.
-        c: the half-width of the inner piece, c >= 0; at the start, and c > 0, if learned.
-        learnable: what is learned: False, True (both), "alpha" or "c". Learned values stay within their bounds.
-        shared_axes: the axes along which learned values are shared: "all" for one value in all, or the axes that
-            `keras.layers.PReLU` takes: (1, 2) for one per channel of (batch, height, width, channel), () or None for
+        alpha: the outer slope, alpha >= 0; if learned, its initial value, 0 < alpha < 1.
+        c: the half-width of the inner piece, c >= 0; if learned, its initial value, c > 0.
+        learnable: what is learned: False (nothing), True (both), "alpha" or "c". Learned values stay within bounds.
+        shared_axes: the axes along which learned values are shared: "all" for a single value, or axes as in
+            `keras.layers.PReLU`: (1, 2) for one value per channel of (batch, height, width, channel), () or None for
             one per unit.
         **kwargs: those of every layer, such as `name` and `dtype`.
 
-    The weights `raw_alpha` and `raw_c` have the axes that are not shared: 0-D if all are, 1-D if one per channel, so
-    the usual rule that 0-D and 1-D weights do not decay covers them. Keras' optimizers decay every weight; call
-    `optimizer.exclude_from_weight_decay(var_names=["raw_"])` to prevent that.
+    The weights `raw_alpha` and `raw_c` have the axes that are not shared: 0-D if all are, 1-D for one value per
+    channel. The common rule that 0-D and 1-D weights do not decay covers them, but Keras' optimizers decay every
+    weight; call `optimizer.exclude_from_weight_decay(var_names=["raw_"])` to prevent that.
 
     >>> layer = PLU(learnable=True, shared_axes=(1, 2))
     >>> layer(ops.zeros((1, 8, 8, 3))).shape == (1, 8, 8, 3)
@@ -99,7 +99,7 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         self.raw_c: Any = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Make the weights, if anything is learned."""
+        """Create the weights, if anything is learned."""
         if not self.learnable:
             return
         own = self._own_axes(input_shape)
@@ -107,7 +107,7 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
             self.input_spec = keras.layers.InputSpec(ndim=len(input_shape), axes=own)
         self._shape = tuple(own.get(axis, 1) for axis in range(1, len(input_shape))) if own else ()
         for name, start in self._starts.items():
-            # a plain float would pass through float32 here, and autocast through half precision in a mixed policy
+            # a plain float would be rounded to float32 here, and autocast would use half precision in a mixed policy
             constant = keras.initializers.Constant(np.float64(start))
             weight = self.add_weight(tuple(own.values()), constant, name=name, autocast=False)
             setattr(self, name, weight)
@@ -158,7 +158,7 @@ class PLU(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
 
 
 def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
-    """Evaluate on x as floats, half precision through float32; the result has the type of x."""
+    """Return the function of x as floats, half precision in float32; the result has the type of x."""
     x = ops.convert_to_tensor(x)
     dtype = keras.backend.standardize_dtype(x.dtype)
     if dtype.startswith("complex"):
@@ -168,8 +168,8 @@ def _evaluate(function: Any, x: Any, alpha: Any, c: Any) -> Any:
     wide = "float64" if dtype == "float64" else "float32"
     info = np.finfo(wide)
     check(alpha, c, invertible=function is inverse_formula, tiny=float(info.tiny))
-    # numbers stay numbers, because `formula` then has fewer steps; a number that underflows must become 0 here, because
-    # there is a special rule for alpha = 0
+    # numbers stay numbers, because `formula` is then shorter; a number that underflows must become 0 here, because
+    # alpha = 0 has a special rule
     alpha, c = (
         float(info.dtype.type(min(p, float(info.max))))
         if isinstance(p, int | float)

@@ -1,12 +1,12 @@
 """Learnable alpha and c, once for every framework: alpha = sigmoid(raw_alpha) in (0, 1), c = exp(raw_c) > 0.
 
-The raw numbers are free. Beyond +-LIMIT they have no further effect, so that the bounds are strict in floating point
-too: 2^-23 <= alpha <= 1 - 2^-23 and 2^-23 <= c <= 2^23, to rounding. The bounds are the same for every dtype, so a
-change of dtype changes alpha and c by the rounding of the raw numbers only. Half precision cannot hold these bounds:
-frameworks convert raw numbers of half precision to float32 first.
+The raw numbers are unconstrained. Beyond +-LIMIT they have no further effect, so that the bounds are strict even in
+floating point: 2^-23 <= alpha <= 1 - 2^-23 and 2^-23 <= c <= 2^23, up to rounding. The bounds are the same for every
+dtype, so a change of dtype only rounds the raw numbers. Half precision cannot hold these bounds: frameworks first
+convert raw numbers of half precision to float32.
 
-Layers hold raw parameters of one axis. The rule "no weight decay on ndim <= 1" therefore covers them; decay
-would pull alpha to 0.5 and c to 1.
+Layers hold raw parameters with one axis. The rule "no weight decay for ndim <= 1" therefore covers them; decay would
+pull alpha to 0.5 and c to 1.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _LEAST = 2.0**-23
 
 
 def starts(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> dict[str, float]:
-    """Return the raw numbers from which a layer learns "alpha" and "c", or raise if its arguments are invalid.
+    """Return the initial raw numbers of the learned ones of "alpha" and "c"; raise if a layer's arguments are invalid.
 
     Args:
-        alpha: outer slope, alpha >= 0; where it is learned, 0 < alpha < 1.
-        c: half-width of the inner piece, c >= 0; where it is learned, c > 0.
-        learnable: False (nothing), True (both), "alpha" or "c". Training starts from the given values, to rounding.
-        num_parameters: how many values of each are learned: 1, or one per channel.
+        alpha: outer slope, alpha >= 0; if learned, 0 < alpha < 1.
+        c: half-width of the inner piece, c >= 0; if learned, c > 0.
+        learnable: False (nothing), True (both), "alpha" or "c". Training starts from the given values, up to rounding.
+        num_parameters: the number of learned values of each: 1, or one per channel.
 
     >>> starts(0.5, 1.0, learnable=True), starts(0.5, 1.0, learnable="c"), starts(0.5, 1.0, learnable=False)
     ({'alpha': 0.0, 'c': 0.0}, {'c': 0.0}, {})
@@ -56,7 +56,7 @@ def starts(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> dict[
 
 
 def value_of(xp: Any, name: str, raw: Any) -> Any:
-    """Return alpha or c of raw numbers, with the functions of the array namespace `xp`."""
+    """Return alpha or c from raw numbers, with the functions of the array namespace `xp`."""
     return fraction(xp, raw) if name == "alpha" else positive(xp, raw)
 
 

@@ -62,8 +62,8 @@ def test_texts_become_values(text, hint, value):
         (lambda: check_value("x", ["a", ["b"]], tuple[str, ...]), "x must be a list of names, got a,['b']"),
         (lambda: check_value("x", 1, bool), "x must be true or false, got 1"),
         (lambda: check_value("x", [], dict[str, Any]), "x must be an object"),
-        (lambda: check_value("x", "four", WORD), "x must be a text of at most 3 characters, got 4 characters"),
-        (lambda: check_value("x", 3, WORD), "x must be a text of at most 3 characters, got 3"),
+        (lambda: check_value("x", "four", WORD), "x must be a string of at most 3 characters, got 4 characters"),
+        (lambda: check_value("x", 3, WORD), "x must be a string of at most 3 characters, got 3"),
         (lambda: check_value("x", "\ud800", WORD), "x contains '\\ud800', which is not UTF-8; remove it"),
         (lambda: parse_value("x", "fast", SHARE), "x must be a number (0 to 1), got 'fast'"),
         (lambda: parse_value("x", "2.5", FEW), "x must be a whole number (1 to 9), got '2.5'"),
@@ -71,9 +71,9 @@ def test_texts_become_values(text, hint, value):
         (lambda: parse_value("x", "c", Literal["a", "b"]), "x must be a or b, got 'c'"),
         (
             lambda: match_name("name", "sin", ["sine", "warp"]),
-            "unknown name 'sin'; there are sine, warp; did you mean sine?",
+            "unknown name 'sin'; choose one of sine, warp; did you mean sine?",
         ),
-        (lambda: match_name("name", ["sine"], ["sine"]), "unknown name \"['sine']\"; there are sine"),
+        (lambda: match_name("name", ["sine"], ["sine"]), "unknown name \"['sine']\"; choose one of sine"),
     ],
 )
 def test_messages(call, said):

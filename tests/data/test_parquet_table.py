@@ -60,7 +60,7 @@ def test_each_fault_of_a_parquet_file_gets_one_line(tmp_path, column, fragments)
     [
         (b"PAR1 and nothing else", "99", ["could not be read as Parquet", "Write the file again"]),
         (b"a,b\n1,2\n", "99", ["could not be read as Parquet"]),
-        (b"PAR1", "14.0.0", ["pyarrow 14.0.0 is not safe here", "pip install 'pyarrow>=15'"]),
+        (b"PAR1", "14.0.0", ["pyarrow 14.0.0 is not safe", "pip install 'pyarrow>=15'"]),
         (b"PAR1", None, ["reading it needs pyarrow, which is not installed", "pip install 'pyarrow>=15'"]),
     ],
 )

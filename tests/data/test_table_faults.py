@@ -53,7 +53,7 @@ REFUSED = {
     "latin-1": (text_of({1: "é,b,c"}).encode("latin-1"), {}, ["line 1: the byte 0xe9", "not UTF-8", "CSV in UTF-8"]),
     "latin-1 below": (text_of({5: "é,1,2"}).encode("latin-1"), {}, ["line 5: the byte 0xe9"]),
     "latin-1 after a mark": (b"\xef\xbb\xbf" + text_of({}).encode() + b"\xff,1,2\n", {}, ["line 14: the byte 0xff"]),
-    "utf-16 cut": (b"\xff\xfe" + text_of({}).encode("utf-16-le")[:-1], {}, ["not UTF-16", "truncated"]),
+    "utf-16 cut": (b"\xff\xfe" + text_of({}).encode("utf-16-le")[:-1], {}, ["not valid UTF-16", "truncated"]),
     "NUL": (text_of({5: "3,\0,4"}), {}, ["line 5: a NUL byte", "not a text file", "CSV in UTF-8"]),
     "utf-16 without bom": (text_of({}).encode("utf-16-le"), {}, ["line 1: a NUL byte"]),
     "excel": (b"PK\x03\x04\x14\0\0\0", {}, ["NUL byte", "Save the table as CSV"]),

@@ -236,7 +236,10 @@ def test_a_table_as_it_is(tmp_path, end):
     assert code.tolist()[:5] == ["A1", "7", "7", "8", "B1"]
     np.testing.assert_array_equal(flat.astype(float), [3, 3, 3, np.nan, *[3] * 15])
     np.testing.assert_array_equal(found.y, [0, 1, 2, 3, *range(5, 20)])
-    said = ["1 of 20 rows are left out, because they have no target", "another text in every row are left out: 'who'"]
+    said = [
+        "1 of 20 rows are left out, because they have no target",
+        "text inputs that differ in every row are left out: 'who'",
+    ]
     assert [text in line for text, line in zip(said, lines, strict=True)] == [True, True]
     whole = read_columns(path, "y", ["colour", "size"], lines.append, drop_missing=True)
     assert (whole.y.tolist(), "3 of 20 rows" in lines[2]) == ([0, 2, *range(5, 20)], True)

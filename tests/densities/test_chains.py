@@ -135,7 +135,7 @@ def test_the_running_mean_is_validated():
 
 def test_there_must_be_room_for_the_looks():
     sample = points(2)
-    with pytest.raises(ValueError, match="room for 2 validations, these steps have 3"):
+    with pytest.raises(ValueError, match="room for 2 validations, but these steps have 3"):
         advance([member(Architecture(2, 1), looks=2)], MemberSteps(np.ones(30), sample, 5, tests=sample, every=10))
 
 

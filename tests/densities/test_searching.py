@@ -148,7 +148,7 @@ def test_members_that_diverge_come_last(engine, monkeypatch):
 
 
 def test_if_all_diverge_a_line_says_so(engine):
-    with pytest.raises(NoFiniteStart, match="no start gave finite numbers; standardise the columns, or reduce lr from"):
+    with pytest.raises(NoFiniteStart, match="no start gave a finite loss; standardise the columns, or reduce lr from"):
         found(engine=engine, lr=1e38, steps=50, every=50)
 
 
@@ -163,18 +163,18 @@ def spoiled(value):
     [
         ({"training": spoiled(math.nan)}, r"x of training must be finite in float32, got nan at \[7, 1\]; drop"),
         ({"validation": spoiled(-1e39)}, r"x of validation must be finite in float32, got -inf at \[7, 1\]"),
-        ({"training": ring(1)}, "a density needs two rows or more, got 1"),
-        ({"training": ring(0)}, r"x of training must be \[rows, 2\] with one row or more, got shape \(0, 2\)"),
-        ({"training": ring(9) * [1, 0] + [0, 2]}, r"column 1 is constant \(2\), and a constant has no density: drop"),
+        ({"training": ring(1)}, "a density needs at least two rows, got 1"),
+        ({"training": ring(0)}, r"x of training must be \[rows, 2\] with at least one row, got shape \(0, 2\)"),
+        ({"training": ring(9) * [1, 0] + [0, 2]}, r"column 1 is constant \(2\), and a constant has no density; drop"),
         ({"training": ring(9) + 0j}, "x of training must hold real numbers, got complex128"),
         ({"training": Sample(ring(9), np.ones(8))}, r"weight of training must be \[9\], one for each row; got shape"),
         *(
-            ({"training": Sample(ring(9), weight)}, "at least 0, and not all 0; the least is")
+            ({"training": Sample(ring(9), weight)}, "at least 0, and not all 0; the smallest is")
             for weight in (-np.ones(9), np.zeros(9))
         ),
-        ({"forms": []}, r"architectures must be one or more with the same features, got \[\]"),
+        ({"forms": []}, r"architectures must not be empty and must have the same features, got \[\]"),
         ({"forms": [Architecture(2, 1), Architecture(3, 1)]}, r"the same features, got \[2, 3\]"),
-        ({"anneal": True}, 'anneal is for the activation "plu"'),
+        ({"anneal": True}, 'anneal needs the activation "plu"'),
         ({"lr": 0.0}, r"lr must be positive and finite, got 0\.0"),
         ({"patience": 0}, "patience must be positive, got 0"),
         *(({name: bad}, f"{name} must be") for name in ("steps", "starts", "keep", "batch") for bad in (0, 1.5)),

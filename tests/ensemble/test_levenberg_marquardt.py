@@ -195,7 +195,7 @@ def test_a_search_that_is_stopped_is_not_finished_and_its_progress_never_falls()
             ({"damping": value}, "damping must be a positive number, got .*; try 0.1")
             for value in (0.0, -1, math.nan, "bold")
         ),
-        ({"data": lambda n: None}, "a finish needs all points at once, .* got function"),
+        ({"data": lambda n: None}, "data must be a pair .* got function; a finish needs all points"),
         ({"data": Rows(X, Y * np.nan)}, "targets must be finite in float64, got nan in row 0"),
         ({"data": Rows(X, Y, -WEIGHT)}, "weight must not be negative"),
         ({"engine": "gpu"}, "unknown engine 'gpu'; choose native or numpy"),

@@ -74,5 +74,5 @@ def test_smooth_networks_are_evaluated_too():
 def test_arrays_that_do_not_belong_together_are_refused():
     network, theta, x = draw((3, 7, 2), "plu")
     for wrong in ((theta[1:], x), (theta, x[:, 1:])):
-        with pytest.raises(ValueError, match="do not belong to"):
+        with pytest.raises(ValueError, match="do not fit"):
             outputs.native_outputs(libraries.library(), network, *wrong, 0.1, 1.0)

@@ -196,5 +196,5 @@ def test_no_room_for_the_losses_is_an_error(engine, steps, looks):
     state = initial_state(NETWORK, START, stride=1, steps=8)
     given, tests = (points(Rows(*part), 1, NETWORK, START) for part in (TRAINING, TESTS))
     validation = Validation(*TESTS, every=4) if looks else None
-    with pytest.raises(ValueError, match=rf"room for 8 steps and 0 looks .* these are {steps} and {looks}"):
+    with pytest.raises(ValueError, match=rf"room for 8 steps and 0 validations, but these are {steps} and {looks}"):
         ENGINES[engine]([(state, Steps(0, np.ones(steps), given, tests, validation))])

@@ -141,7 +141,7 @@ def test_the_losses_are_those_of_rows_kept_for_validation(blocks, share):
 def test_a_fit_that_fails_changes_nothing():
     model = PLUDensity((0,), **FEW).fit(CURVE)
     before = model.score_samples(CURVE)
-    with pytest.raises(ValueError, match="no start gave finite numbers; take a smaller learning_rate_init"):
+    with pytest.raises(ValueError, match="no start gave a finite loss; use a smaller learning_rate_init"):
         model.set_params(n_blocks=(2,), learning_rate_init=1e30).fit(np.hstack([CURVE, CURVE**2]))
     np.testing.assert_array_equal(model.score_samples(CURVE), before)
 
@@ -155,7 +155,7 @@ def test_a_fit_that_fails_changes_nothing():
             None,
             r"values up to 1.7e\+308, .* scale its columns",
         ),
-        (RNG.normal(size=(100, 65)), None, "at most 64 columns, got 65; reduce them with a PCA, or drop columns"),
+        (RNG.normal(size=(100, 65)), None, "at most 64 columns, got 65; reduce them by PCA, or drop columns"),
         (np.ones((20, 2)), None, "all columns of X are constant; a density needs a column that varies"),
     ],
 )
@@ -186,5 +186,5 @@ def test_to_torch_is_the_same_density(activation):
     with torch.no_grad():
         np.testing.assert_allclose(flow.log_prob(torch.from_numpy(x)).numpy(), model.score_samples(x), rtol=1e-9)
     assert flow.sample(4).dtype == torch.float64
-    with pytest.raises(ValueError, match="to_torch is for columns without bounds, integers and constants"):
+    with pytest.raises(ValueError, match="to_torch does not support bounds, integers and constant"):
         model.set_params(bounds={0: (-1e4, None)}).fit(x).to_torch()

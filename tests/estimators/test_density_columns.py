@@ -129,7 +129,7 @@ def test_integers_beside_numbers():
 
 def test_fractions_have_no_probability_among_integers():
     model = PLUDensity((0,), **FEW).fit(RNG.poisson(3, (200, 1)))
-    with pytest.warns(UserWarning, match=r"columns \[0\] held only integers in fit; other values"):
+    with pytest.warns(UserWarning, match=r"columns \[0\] held only integers in fit, so other values"):
         assert model.score_samples([[2.5], [2.0]])[0] == -INF
     with pytest.warns(UserWarning, match="rows are distinct"):
         other = PLUDensity((0,), integers=None, **FEW).fit(RNG.poisson(3, (200, 1)))
@@ -152,14 +152,14 @@ def test_which_columns_are_integers(integers):
         ({"bounds": [(0, 1)] * 4}, r"a pair or None for each of 3 columns, got \[\(0, 1\)"),
         ({"bounds": (1, 1)}, r"bounds of column 0 \(a\) must have low < high"),
         ({"bounds": (np.nan, 1)}, r"bounds of column 0 \(a\) must have low < high"),
-        ({"bounds": {3: (0, 1)}}, r"bounds names columns by 0, \.\.\., 2 or one of a, b, c, got 3"),
+        ({"bounds": {3: (0, 1)}}, r"a column in bounds must be one of 0, \.\.\., 2 or one of a, b, c, got 3"),
         (
             {"bounds": [(0, 1), 5, None]},
             r"bounds of column 1 \(b\) must be two numbers \(low, high\), None for no bound",
         ),
         ({"integers": [1]}, r"integers names column 1 \(b\), which holds 0\.5; round it, or remove"),
         ({"integers": "all"}, "integers must be"),
-        ({"integers": ["d"]}, "integers names columns by 0, .* got 'd'"),
+        ({"integers": ["d"]}, "a column in integers must be one of 0, .* got 'd'"),
     ],
 )
 def test_wrong_bounds_and_integers_are_named(given, message):

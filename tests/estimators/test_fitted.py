@@ -81,7 +81,7 @@ def test_an_activation_that_pytorch_lacks_is_an_error_not_plu(monkeypatch):
     pytest.importorskip("torch")
     model = fitted("silu")
     monkeypatch.setitem(ACTIVATIONS, "silu", dataclasses.replace(ACTIVATIONS["silu"], module=None))
-    with pytest.raises(ValueError, match="silu has no module in PyTorch"):
+    with pytest.raises(ValueError, match="silu has no PyTorch module"):
         model.to_torch()
 
 

@@ -106,8 +106,8 @@ def test_offsets_and_constant_columns_do_not_matter(small, table, change):
 @pytest.mark.parametrize(
     ("factor", "rate", "text"),
     [
-        (1e-310, 0.02, "beyond double precision; scale X and y first"),
-        (1.0, 1e38, "no start gave finite numbers; take a smaller learning_rate_init"),
+        (1e-310, 0.02, "overflow double precision in the units of the data; scale X and y first"),
+        (1.0, 1e38, "no start gave a finite loss; use a smaller learning_rate_init"),
     ],
 )
 def test_numbers_that_are_not_finite_are_named(small, table, factor, rate, text):

@@ -44,7 +44,7 @@ WRONG = [
     ),
     (PLUClassifier, {"class_weight": "all"}, "'all'"),
     *(
-        (PLUClassifier, {"class_weight": {0: weight, 1: 1}}, f"finite numbers of 0 or more, got {{0: {weight}")
+        (PLUClassifier, {"class_weight": {0: weight, 1: 1}}, f"finite numbers >= 0, got {{0: {weight}")
         for weight in (-1, math.nan)
     ),
     (PLUClassifier, {"class_weight": {7: 1.0}}, "not in class_weight"),
@@ -123,8 +123,8 @@ def test_targets_of_validation_are_compared_by_value(estimator, kind):
     [
         *((PLUClassifier, np.array([val] * 40), f"y_val has the class {val!r}") for val in (2.0, "1", 0.5)),
         (PLUClassifier, np.c_[CLASSES, 1 - CLASSES], "one class for each row"),
-        (PLURegressor, np.zeros((40, 2)), "y_val must have as many columns as y, 1, got 2"),
-        (PLURegressor, None, "X_val and y_val belong together"),
+        (PLURegressor, np.zeros((40, 2)), "y_val and y must have the same number of columns, 1, got 2"),
+        (PLURegressor, None, "X_val and y_val must be given together"),
         (PLURegressor, Y[:3], "inconsistent numbers of samples"),
     ],
 )

@@ -169,7 +169,7 @@ def test_the_search_can_be_stopped_and_knows_a_bound():
 @pytest.mark.parametrize(
     ("text", "net", "box", "message"),
     [
-        ("a + b + c + d + e_", FLAT[5], [(0, 1)] * 5, "4 variables at most"),
+        ("a + b + c + d + e_", FLAT[5], [(0, 1)] * 5, "for at most 4"),
         ("x + y", FLAT[1], [(0, 1)], "the variables x, y"),
         ("x", FLAT[1], [(1, 1)], "low < high"),
         ("x + y", FLAT[2], [(0, 1)], "2 pair"),
@@ -301,7 +301,7 @@ def test_part_of_the_curve_may_be_asked_about():
         ("x", 1, 0, "low < high"),
         ("1 / x", 0, 1, "infinite at x = 0.0"),
         ("1 / (x - 0.3000001)", 0, 1, "infinite at x = 0.3000001"),
-        ("log(x - 0.5)", 0, 1, "no real number at x = 0.0"),
+        ("log(x - 0.5)", 0, 1, "not a real number at x = 0.0"),
     ],
 )
 def test_what_cannot_be_compared_with_a_curve_is_refused(text, low, high, message):

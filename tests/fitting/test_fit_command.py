@@ -158,7 +158,7 @@ def test_an_error_of_two_variables_is_proved_and_stays_so_in_fixed_point(tmp_pat
     wanted = ["--range", "y=0:3", "--low", "-1", "--high", "1", "--error", "0.2", "--starts", "16", "--bits", "16"]
     code, out, err = fit(tmp_path, "x*y", *wanted, "--save", "f.h", "--save", "f.json")
     assert code == 0, err
-    assert re.search(r"proved to be within 0\.2; proved errors of what was tried: .*3 x 2 units 0\.1", out)
+    assert re.search(r"proved to be within 0\.2; proved errors of the networks tried: .*3 x 2 units 0\.1", out)
     header = " ".join((tmp_path / "f.h").read_text().split())
     network_, program, total = (
         float(re.search(words, header)[1])
@@ -180,7 +180,7 @@ def test_an_error_that_is_not_reached_leaves_the_best_with_its_bound_and_the_rea
     wanted = ["x*y*z", "--error", "1e-9", "--hidden", "4", "--starts", "4", "--save", "f.h"]
     code, out, err = fit(tmp_path, *wanted)
     assert code == 30, err
-    bound = re.search(r"NOT proved to be within 1e-09; proved errors of what was tried: 4 units (\S+)", out)[1]
+    bound = re.search(r"NOT proved to be within 1e-09; proved errors of the networks tried: 4 units (\S+)", out)[1]
     assert "allow a larger error" in out
     assert f"   Asked for: within 1e-09. NOT proved; the bound is {bound}.\n" in (tmp_path / "f.h").read_text()
 
@@ -317,12 +317,12 @@ REFUSED = {
     "not a function": (["sin(x", "--quick"], "sin(x"),
     "code": (["__import__('os').system('true')"], "1"),
     "no variable": (["1 + 2"], "has no variable"),
-    "not finite": (["log(x)"], "at x = -6.0; choose a domain on which it is finite, or name another value there with"),
-    "ends": (["x", "--low", "3", "--high", "3"], "low must be below high, both finite, got 3.0 and 3.0"),
+    "not finite": (["log(x)"], "at x = -6.0; choose a domain on which it is finite, or give another value there with"),
+    "ends": (["x", "--low", "3", "--high", "3"], "low and high must be finite, and low below high, got 3.0 and 3.0"),
     "low end": (["x", "--low=-1e308"], "must be between -1e+150 and 1e+150, got -1e+308 and 6.0"),
-    "close ends": (["x", "--low=1", "--high=1.0000000000000002"], "take ends that differ by at least 1e-09"),
+    "close ends": (["x", "--low=1", "--high=1.0000000000000002"], "their difference must be at least 1e-09"),
     "pole": (["1/x", "--low", "-1", "--high", "1"], "'1/x' is too large or infinite at x = 0.0; choose a domain"),
-    "huge": (["1e300*x"], "'1e300*x' reaches 6e+300, the networks take values up to 1e+250; divide the function by"),
+    "huge": (["1e300*x"], "'1e300*x' reaches 6e+300; the limit is 1e+250: divide the function by"),
     "an option of typer": (["x", "--seed", "a"], "Invalid value for '--seed'"),
     "a control character": (["\x1b[31mx"], r"\x1b"),
     "a control character in a table": (["{esc}", "--target", "why"], r"'\x1b[31mx'"),
@@ -362,19 +362,19 @@ REFUSED = {
     "no range": (["x*y", "--range", "x=1"], "--range must be a variable with its ends, as in x=-1:1; got 'x=1'"),
     "range twice": (["x*y", "--range", "x=0:1", "--range", "x=0:2"], "--range gives two ranges of 'x'"),
     "range of another": (["x*y", "--range", "z=0:1"], "'z' has a range but is not a variable of 'x*y'; it has x, y"),
-    "empty range": (["x*y", "--range", "x=1:0"], "low must be below high, both finite, got 1.0 and 0.0 for x"),
+    "empty range": (["x*y", "--range", "x=1:0"], "finite, and low below high, got 1.0 and 0.0 for x"),
     "negative error": (["x", "--error", "-1"], "--error must be positive, got -1.0"),
     "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "an error of 1e-12 is too small"),
     "hidden": (["x", "--hidden", "8,x"], "--hidden must be numbers of units from 1 to 256"),
-    "activation": (["x", "--activation", "swish"], "unknown activation 'swish'; there are tanh, relu"),
+    "activation": (["x", "--activation", "swish"], "unknown activation 'swish'; choose one of tanh, relu"),
     "missing values of a function": (["x", "--drop-missing"], "--drop-missing and --splits are for tables"),
     "inputs": (["{one}", "--target", "y", "--inputs", " , "], "--inputs must name columns"),
     "ending": (["x", "--save", "model.xyz"], "model.xyz must end in one of .h"),
     "folder": (["x", "--save", "none/model.h"], "the folder none does not exist; create it first"),
-    "csv of two": (["x*y", "--save", "f.csv"], "f.csv: the number of inputs is 2 (x, y), and .csv takes 1; .h"),
+    "csv of two": (["x*y", "--save", "f.csv"], "f.csv: a .csv file holds a function of 1 input, got 2 (x, y); .h"),
     "csv of gaps": (
         ["{mixed}", "--target", "price", "--inputs", "temp", "--save", "f.csv"],
-        "is 2 (temp, temp is missing), and .csv takes 1; .h, .onnx and .json take any number; or drop rows",
+        "got 2 (temp, temp is missing); .h, .onnx and .json hold any number; or drop rows",
     ),
     "text to learn": (
         ["{mixed}", "--target", "colour"],
@@ -419,7 +419,7 @@ WILD["spike"] = ["where(abs(x-0.33333)<1e-7,100,0)", "--low", "-1", "--high", "1
 def test_a_curve_that_cannot_be_found_and_is_not_asked_for_is_left_out(tmp_path, arguments):
     code, out, err = fit(tmp_path, *arguments, *SHORT, "--save", "f.json")
     assert code == 0, err
-    assert "no curve with the fewest pieces: 2000 straight lines through the function are" in out
+    assert "no curve with the fewest pieces was found: a curve of 2000 pieces through the function is" in out
     assert "--error" not in out + err
     assert re.search(r"the network has \d+ straight pieces", out)
     assert "saved f.json, the network\n" in out
@@ -471,7 +471,7 @@ def test_names_and_texts_are_no_formulas_and_no_commands(tmp_path):
     code, out, err = fit(tmp_path, "odd.csv", "--target", "-1", *SHORT, "--save", "m.json", "--save", "m.h")
     assert code == 0, err
     assert r"\x1b[31m<b>y" in out
-    assert (out + err).count("[red]*/ is text with 4 values; where it is another, all of its inputs are 0") == 1
+    assert (out + err).count("[red]*/ is text with 4 values; for any other value, all of its inputs are 0") == 1
     content = out + err + "".join(path.read_text() for path in tmp_path.iterdir() if path.suffix != ".csv")
     assert "\x1b" not in content
     values = ["*/ #error", "<i>", "[bold]$x_{$", r"\x1b[2J"]

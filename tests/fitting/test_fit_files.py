@@ -96,7 +96,7 @@ def test_a_header_says_how_to_call_it_for_a_table_as_it_is(tables, tmp_path):
     rows = list(csv.DictReader((tables / "mixed.csv").read_text().splitlines()))
     frame = pandas.DataFrame(rows).replace({"": None, "NA": None}).astype({"temp": float})
     for at, (column, said) in enumerate(
-        {"city": ", and other for all the rest", "sex": "; another counts as f", "colour": "its inputs are 0"}.items()
+        {"city": ", and other for all the rest", "sex": "any other value counts as f", "colour": "inputs are 0"}.items()
     ):
         assert re.search(rf"^   {column} is text with \d+ values.*{said}$", header, re.MULTILINE)
         frame.loc[at, column] = rows[at][column] = "a text that nobody has heard of"

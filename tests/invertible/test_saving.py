@@ -74,7 +74,7 @@ def test_a_base_of_its_own_is_given_again(tmp_path):
     with pytest.raises(ValueError, match="holds a flow with a base other than the standard normal: pass base="):
         Flow.load(tmp_path / "flow")
     Flow(density(2, 1)).save(tmp_path / "plain")
-    with pytest.raises(ValueError, match="holds a flow with the standard normal as its base: omit base"):
+    with pytest.raises(ValueError, match="holds a flow whose base is the standard normal; omit base"):
         Flow.load(tmp_path / "plain", base)
 
 
@@ -158,7 +158,11 @@ def deep(levels):
         ({**PLAIN, "dtype": "int8", "bijection": LINE}, ARRAYS, "structure must have"),
         (held({"kind": "eval", "code": "1"}), ARRAYS, r"'eval' with \['code'\] is not a known bijection"),
         (held({**LINE, "hook": "x"}), ARRAYS, "ScaleShift must have the options features, got"),
-        (held({**LINE, "features": HUGE}), ARRAYS, rf"ScaleShift needs at least {HUGE} numbers, the file has 4 \(\*\)"),
+        (
+            held({**LINE, "features": HUGE}),
+            ARRAYS,
+            rf"ScaleShift needs at least {HUGE} numbers, but the file has 4 \(\*\)",
+        ),
         (held({**PLANE, "features": HUGE}), ARRAYS, f"PLU needs at least {HUGE} numbers"),
         (held({"kind": "LU", "features": 10**6}), {"bias": torch.zeros(10**6)}, f"LU needs at least {HUGE} numbers"),
         (held({"kind": "Chain", "parts": []}), ARRAYS, "at least one bijection"),
@@ -168,7 +172,7 @@ def deep(levels):
         (held(LINE), {**ARRAYS, "other": torch.zeros(1)}, "Unexpected key"),
         (held(LINE), {**ARRAYS, "shift": torch.full((2,), torch.nan)}, "shift must be finite"),
         (held({"kind": "Permutation", "features": 2}), {"order": torch.tensor([0, 0])}, "order must name each"),
-        (conditioned(10**9, [2]), INNER, r"needs at least 4000000000 numbers, the file has 0 \(network\.\*\)"),
+        (conditioned(10**9, [2]), INNER, r"needs at least 4000000000 numbers, but the file has 0 \(network\.\*\)"),
         (conditioned(1, [1, 1]), {**LAST, "network.0.bias": torch.zeros(4)}, "a slot for each"),
         (conditioned(1, [2]), {**LAST, "network.0.bias": torch.full((4,), torch.nan)}, "network.0.bias must be finite"),
     ],

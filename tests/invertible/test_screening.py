@@ -45,7 +45,7 @@ def test_good_data_are_not_mentioned(name, dtype):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (normal(1, 3), "one point has no density: pass at least two different points"),
+        (normal(1, 3), "one point has no density; pass at least two different points"),
         (with_column(Z, 2, 7.0), r"column 2 is constant \(7\), .* drop constant columns"),
         (torch.zeros(50, 8), r"columns 0, 1, 2, 3, 4 and 3 more are constant \(0\)"),
         (with_column(Z, 3, Z[:, 1]), r"columns 1, 3 are linearly dependent .* drop columns that others determine"),

@@ -78,7 +78,7 @@ def test_what_students_type_is_read_and_the_page_says_how(opened):
     page.locator("[data-part=notes] li:text-is('Read as 2*x**2')").wait_for()
     assert page.locator("[data-part=message]").is_hidden()
     page.fill("[name=text]", "2x^2 + sn(x)")
-    page.locator("[data-part=message]:has-text('column 8: there is no function')").wait_for()
+    page.locator("[data-part=message]:has-text('column 8: unknown function')").wait_for()
     opened.forgiven = "400"  # the browser's own words
 
 

@@ -163,5 +163,5 @@ def test_the_program_has_the_values_of_the_member(activation, widths):
 def test_an_activation_that_pytorch_lacks_is_an_error_not_plu(monkeypatch):
     monkeypatch.setitem(ACTIVATIONS, "silu", dataclasses.replace(ACTIVATIONS["silu"], module=None))
     network = MLP((1, 3, 1), "silu")
-    with pytest.raises(ValueError, match=r"silu has no module in PyTorch; activations that have one are tanh, .*elu"):
+    with pytest.raises(ValueError, match=r"silu has no PyTorch module; choose one of tanh, .*elu"):
         torch_code(network, np.zeros((network.parameters, 1)))

@@ -286,14 +286,14 @@ def test_a_fault_of_ours_is_answered_too(shop, monkeypatch):
 WRONG = [
     ("frame", {"after": -1}, "after must be a whole number"),
     ("command", {"command": "rm"}, "unknown command 'rm'"),
-    ("export", {"activation": "tanh", "format": "c"}, "unknown activation 'tanh'; there are relu, plu"),
+    ("export", {"activation": "tanh", "format": "c"}, "unknown activation 'tanh'; choose one of relu, plu"),
     ("export", {"activation": "plu", "format": "exe"}, "unknown format 'exe'"),
 ]
 
 
 def test_messages(shop):
     name = start(shop, paused=True)
-    assert shop.answer("eval", {})[1].content["error"].startswith("unknown call 'eval'; there are info, start")
+    assert shop.answer("eval", {})[1].content["error"].startswith("unknown call 'eval'; choose one of info, start")
     for kind, body, message in WRONG:
         status, reply = shop.answer(kind, {"session": name, **body})
         assert (status, message in reply.content["error"], "\n" in reply.content["error"]) == (400, True, False)

@@ -87,6 +87,6 @@ def test_param_groups_keep_decay_off_alpha_and_c():
 def test_init_of_a_weight_that_is_computed_changes_nothing(wrap):
     model = nn.Sequential(nn.Linear(4, 4), PLU(), wrap(nn.Linear(4, 4)))
     before = model[0].weight.clone()
-    with pytest.raises(ValueError, match=r"is computed .*; call init_ before you add that"):
+    with pytest.raises(ValueError, match=r"is computed .*; call init_ before adding that"):
         init_(model)
     assert torch.equal(model[0].weight, before)

@@ -68,7 +68,7 @@ CALLS = [
         (
             lambda given=given: convert(nn.Sequential(nn.ReLU()), given),
             TypeError,
-            "replacements go from a module type to a function that makes a module, as {nn.ReLU: PLU}; got",
+            "replacements must map module types to functions that return a module, such as {nn.ReLU: PLU}; got",
         )
         for given in ({"ReLU": PLU}, {nn.ReLU: PLU()}, {nn.ReLU: None}, PLU)
     ),
@@ -77,7 +77,7 @@ CALLS = [
         (
             lambda given=given: convert(nn.Sequential(nn.ReLU()), {nn.ReLU: given}),
             TypeError,
-            f"the replacement of ReLU must make a module, and {given.__name__} does not; use the class PLU",
+            f"the replacement of ReLU must return a module, but {given.__name__} does not; use the class PLU",
         )
         for given in (plu, dict)
     ),

@@ -1,6 +1,6 @@
-"""The user's cache: files that can be made or fetched again, and compiled programs, whose content is verified.
+"""The user's cache: files that can be rebuilt or downloaded again, and compiled programs, whose content is verified.
 
-A loaded library can do everything that the user can do, and a damaged one ends the process without a message. So
+A loaded library can do everything that the user can do, and a damaged one crashes the process without a message. So
 compiled programs are stored in a folder that no other user can write to (`private_folder`), with a checksum
 (`write_verified`) that is compared before they are loaded (`is_verified`).
 """
@@ -23,7 +23,7 @@ from plunit.base.files import PART, remove_old_parts, write_atomically
 
 
 def user_cache() -> Path:
-    """Return plunit's folder in the user's cache, which need not exist."""
+    """Return plunit's folder in the user's cache; it may not exist yet."""
     named = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else "")
     usual = {"darwin": "Library/Caches", "win32": "AppData/Local"}.get(sys.platform, ".cache")
     return Path(named or Path.home() / usual, "plunit")
@@ -33,7 +33,7 @@ def private_folder() -> Path:
     """Return a folder that no other user can write to: the user's cache or, if that is not possible, a temporary one.
 
     The temporary folder is removed when the process ends. A warning names a cache folder to which other
-    users can write, and the remedy. A read-only cache folder needs no warning.
+    users can write, and the remedy. A read-only cache folder causes no warning.
     """
     try:
         folder = user_cache()
@@ -65,7 +65,7 @@ def _why_not_private(path: Path) -> str:
 
 
 def is_verified(path: Path) -> bool:
-    """Whether the file is as this user's `write_verified` wrote it, by its checksum and its owner."""
+    """Whether the checksum and the owner show that this user's `write_verified` wrote the file."""
     try:
         expected = _checksum_path(path).read_text(encoding="ascii").split()[:1]
         return not _why_not_private(path) and expected == [hashlib.sha256(path.read_bytes()).hexdigest()]
@@ -80,13 +80,13 @@ def write_verified(path: Path, content: bytes) -> None:
         write_atomically(path, content, 0o600)
         write_atomically(_checksum_path(path), line.encode("ascii"), 0o600)
     except PermissionError:
-        # Windows cannot replace a loaded library, which another process has compiled meanwhile
+        # Windows cannot replace a loaded library: another process has compiled and loaded the same one meanwhile
         if not is_verified(path):
             raise
 
 
 def part_folder(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    """Make a folder in `folder` for work in progress; if the process is killed, it is removed after an hour."""
+    """Make a folder in `folder` for work in progress; if the process is killed, a later one removes it."""
     return tempfile.TemporaryDirectory(prefix=PART, dir=folder, ignore_cleanup_errors=True)
 
 

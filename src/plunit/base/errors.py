@@ -39,7 +39,7 @@ EXTRAS = {
 
 
 def install(*packages: str) -> str:
-    """Return the command that installs packages; extras of an installed plunit need no package index with plunit.
+    """Return the pip command that installs packages, through plunit's extras where they have one.
 
     >>> install("onnx"), install("torch", "sklearn"), install("vnnlib")
     ("pip install 'plunit[fit]'", "pip install 'plunit[torch,fit]'", 'pip install vnnlib')
@@ -50,7 +50,7 @@ def install(*packages: str) -> str:
 
 
 def describe_missing(user: str, *packages: str, command: str = "") -> str:
-    """Return a line: what needs which packages, which are not installed, and the command that installs them.
+    """Return a line that says what needs which missing packages, with the command that installs them.
 
     >>> describe_missing("a page", "jinja2", "matplotlib")
     "a page needs jinja2 and matplotlib, which are not installed; pip install 'plunit[fit]'"
@@ -62,8 +62,8 @@ def describe_missing(user: str, *packages: str, command: str = "") -> str:
 def missing(error: ModuleNotFoundError, package: str, *, user: str | None = None) -> ModuleNotFoundError:
     """Return the error for a package that is not installed, with the command that installs it.
 
-    If another package was not found, the error is returned unchanged. `user` is what needs the package, by default the
-    module of plunit of the same name.
+    If another package was not found, the error is returned unchanged. `user` names what needs the package, by default
+    the module of plunit of the same name.
 
     >>> missing(ModuleNotFoundError(name="flax"), "flax")
     ModuleNotFoundError("plunit.flax needs flax, which is not installed; pip install 'plunit[flax]'")

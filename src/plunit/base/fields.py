@@ -1,7 +1,7 @@
 """Named values from users, checked against types with ranges: `Annotated[int, Range(1, 6)]`.
 
 The types are those of a dataclass or of a function's parameters: int, float, bool, str, `Literal[...]`, dict and
-`tuple[..., ...]`. A range limits numbers, each number of a tuple, or the length of a text.
+`tuple[..., ...]`. A range limits numbers, each number of a tuple, or the length of a string.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def match_name(what: str, name: Any, names: Collection[str]) -> str:
     if name not in tuple(names):  # a list from a JSON file is not hashable
         near = difflib.get_close_matches(str(name)[:80], names, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise UserError(f"unknown {what} {str(name)[:80]!r}; there are {', '.join(names) or 'none'}{hint}")
+        raise UserError(f"unknown {what} {str(name)[:80]!r}; choose one of {', '.join(names) or 'none'}{hint}")
     return str(name)
 
 
 def check_value(name: str, value: Any, hint: Any) -> Any:
-    """Return a value of that type, with lists as tuples and integers as floats where needed; or raise UserError.
+    """Return a value of this type, with lists as tuples and integers as floats where needed; or raise UserError.
 
     >>> check_value("widths", [1, 8], tuple[int, ...]), check_value("lr", 1, Annotated[float, Range(0, 1)])
     ((1, 8), 1.0)
@@ -55,13 +55,13 @@ def check_value(name: str, value: Any, hint: Any) -> Any:
     if not _is(value, kind, limits):
         got = f"{len(value):,} characters" if isinstance(value, str) and kind is str else _short(value)
         raise UserError(f"{name} must be {describe_type(hint)}, got {got}")
-    if isinstance(value, str) and (half := re.search("[\ud800-\udfff]", value)):  # which cannot be written to a file
+    if isinstance(value, str) and (half := re.search("[\ud800-\udfff]", value)):  # cannot be encoded
         raise UserError(f"{name} contains {half[0]!r}, which is not UTF-8; remove it")
     return float(value) if kind is float else value
 
 
 def parse_value(name: str, text: str, hint: Any) -> Any:
-    """Return the value written as a text, a tuple with commas, or raise UserError.
+    """Return the value that a text holds, with commas between the numbers of a tuple, or raise UserError.
 
     >>> parse_value("widths", "1, 8, 1", tuple[int, ...]), parse_value("alpha", "1e-3", float)
     ((1, 8, 1), 0.001)
@@ -80,12 +80,12 @@ def describe_type(hint: Any) -> str:
     """
     if get_origin(hint) is Annotated:
         kind, limits = get_args(hint)
-        return f"a text of at most {limits.high:,} characters" if kind is str else f"{describe_type(kind)} ({limits})"
+        return f"a string of at most {limits.high:,} characters" if kind is str else f"{describe_type(kind)} ({limits})"
     if get_origin(hint) is tuple:
         return "a list of " + {int: "whole numbers", float: "numbers"}.get(get_args(hint)[0], "names")
     if get_origin(hint) is Literal:
         return " or ".join(get_args(hint))
-    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
     return words.get(hint, "an object")
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 PART = ".part-"
-"""The beginning of the names of unfinished files and folders."""
+"""The prefix of the names of unfinished files and folders."""
 
-_OLD = 3600.0  # seconds after which an unfinished file is abandoned
+_OLD = 3600.0  # seconds after which an unfinished file counts as abandoned
 
 
 def write_atomically(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Replace the file in one step: a reader, or the next run after a crash, sees the old content or the new.
+    """Replace the file in one step: a reader, or the next run after a crash, sees either the old content or the new.
 
     Without `mode`, the permissions of the file are kept; those of a new file follow the umask. A path that is not a
     regular file, such as a device, is an error.
@@ -36,7 +36,7 @@ def write_atomically(path: Path, content: bytes, mode: int | None = None) -> Non
     try:
         with open(part, "xb", opener=lambda name, flags: os.open(name, flags, allowed)) as file:
             if kept is not None:
-                os.chmod(part, kept)  # which the umask has restricted
+                os.chmod(part, kept)  # the umask has restricted it
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -48,7 +48,7 @@ def write_atomically(path: Path, content: bytes, mode: int | None = None) -> Non
 
 
 def resolve(path: str | Path) -> Path:
-    """Return the absolute path without links; OSError if they form a loop."""
+    """Return the absolute path with links resolved; raise OSError if they form a loop."""
     found = Path(os.path.realpath(path))
     if found.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
@@ -56,7 +56,7 @@ def resolve(path: str | Path) -> Path:
 
 
 def save_whole(path: str | Path, content: bytes | str) -> None:
-    """Write a file that a user names, atomically. A link stays a link, and no folder is created."""
+    """Write a file that a user named, atomically. A link stays a link, and no folder is created."""
     target = resolve(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"the folder {target.parent} does not exist; create it first", str(path))
@@ -69,7 +69,7 @@ def save_whole(path: str | Path, content: bytes | str) -> None:
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
-    """Write a table; columns that a row lacks are blank."""
+    """Write a CSV table; a column that a row lacks is left blank."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
@@ -98,7 +98,7 @@ def ending(path: str | Path) -> str:
 
 
 def remove_old_parts(folder: Path) -> None:
-    """Remove the parts that interrupted writes left in a folder an hour ago or earlier."""
+    """Remove unfinished files and folders that interrupted writes left in a folder at least an hour ago."""
     for part in folder.glob(f"{PART}*"):
         with contextlib.suppress(OSError):
             if time.time() - part.lstat().st_mtime < _OLD:
@@ -110,7 +110,7 @@ def remove_old_parts(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to the disk, except on Windows, which cannot open folders."""
+    """Flush a folder's file names to the disk, except on Windows, which cannot open folders."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -32,7 +32,7 @@ def describe_machine() -> dict[str, str]:
 def keep_freed_memory() -> None:
     """Let glibc reuse large blocks rather than return them to the system, which costs a page fault for every 4 KiB.
 
-    That was 20 % of a training step of the lab's convolutional network, whose activations need 6 MB.
+    Page faults took 20 % of a training step of the lab's convolutional network, whose activations need 6 MB.
     """
     _tell_glibc({_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: (1 << 31) - 1, _TOP_PAD: 1 << 26})
 

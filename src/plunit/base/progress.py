@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 SECONDS = 0.5
-"""Work pauses after about this time, to show progress and to be stopped."""
+"""About how long work runs between two pauses, in which it shows progress and can be stopped."""
 
 Progress = Callable[[float, float], object]
 """Called with the fraction of the work done and the lowest loss so far; if it returns true, the work ends."""
@@ -26,9 +26,9 @@ def part_of(progress: Progress, i: int, count: int) -> Progress:
 
 
 class TwoParts:
-    """The progress of work in two parts: passes it on, and stores whether it asked to stop.
+    """Pass on the progress of work in two parts, and store whether the callback asked to stop.
 
-    The first part is the fraction `share` of the work. The second part shows the lowest loss of the first.
+    The first part is the fraction `share` of the work. The second part reports the lowest loss of the first.
     """
 
     def __init__(self, progress: Progress, share: float) -> None:
@@ -47,12 +47,12 @@ class TwoParts:
 
 
 def interruption(taken: int, steps: int, kept: str = "the best so far") -> str:
-    """Return the warning after Ctrl-C ended training: the number of steps, and what is kept."""
+    """Return the warning that Ctrl-C ended training, with the number of steps and what is kept."""
     return f"Training interrupted by user after {taken} of {steps} steps; keeping {kept}"
 
 
 class Pace:
-    """The number of steps until the next pause: few at first, then enough for about half a second."""
+    """Chooses the number of steps until the next pause: few at first, then enough for about half a second."""
 
     def __init__(self) -> None:
         self.steps, self.begun = 0, 0.0
@@ -71,7 +71,7 @@ class Pace:
 
 
 def bars(console: Any) -> Any:
-    """Return a progress display of rich that shows nothing when the output of the console is not a terminal."""
+    """Return rich's progress display, which shows nothing if the console is not a terminal."""
     rich = importlib.import_module("rich.progress")
     columns = (
         rich.TextColumn("{task.description}"),

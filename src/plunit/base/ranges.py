@@ -11,7 +11,7 @@ __all__ = ["Range"]
 
 
 def as_count(name: str, value: Any, least: int = 0, most: float = 2**31 - 1) -> int:
-    """Return an integer from `least` to `most`, also from NumPy, or raise ValueError with the name.
+    """Return a Python or NumPy integer from `least` to `most` as an int, or raise ValueError with the name.
 
     >>> as_count("steps", 3)
     3
@@ -28,7 +28,7 @@ def as_count(name: str, value: Any, least: int = 0, most: float = 2**31 - 1) -> 
 
 
 def as_positive(name: str, value: Any, typical: float) -> float:
-    """Return a positive, finite number, also from NumPy or PyTorch, or raise ValueError with a typical value."""
+    """Return a positive, finite number (of Python, NumPy or PyTorch) as a float, or raise ValueError."""
     try:
         found = float(value) if hasattr(value, "__float__") and not isinstance(value, bool) else math.nan
     except (TypeError, ValueError, RuntimeError, OverflowError):
@@ -62,7 +62,7 @@ class Range:
 
 
 COUNT = Range(1, 1_000_000)
-"""Numbers of steps, units, points: at least one, and few enough for a machine."""
+"""Counts of steps, units or points: at least one, and few enough for a machine."""
 
 RATE = Range(1e-9, 100)
 """Step sizes of an optimiser."""

@@ -1,6 +1,6 @@
-"""Tables of users, checked before use.
+"""Users' tables, checked before use.
 
-A path enters `tables.read_table` (open it first) and leaves as a `Table` of finite numbers, or `read_columns`, which
-keeps text and missing values for `encoding` to turn into numbers. `csv_records` makes rows of fields from bytes, and
-`csv_table` columns; `parquet_table` reads Parquet.
+Start with `tables`: `read_table` turns a path into a `Table` of finite numbers; `read_columns` keeps text and missing
+values, which `encoding` turns into numbers. `csv_records` splits bytes into rows of fields, `csv_table` turns them into
+columns, and `parquet_table` reads Parquet.
 """

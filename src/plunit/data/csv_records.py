@@ -1,4 +1,4 @@
-"""The records of a CSV file, from its bytes: the text, its delimiter, its lines without comments, and their fields."""
+"""The records of a CSV file from its bytes: decoding, the delimiter, comments, and the fields of each line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from plunit.base.errors import quote
 
 MAX_LINE = 2**20  # characters
 _BLOCK = 2**19  # characters read at once
-_SAMPLE = 50  # lines that choose the delimiter
+_SAMPLE = 50  # lines from which the delimiter is chosen
 
-# In this order, because numbers may hold commas, and texts may hold commas and spaces.
+# In this order, because numbers may contain commas, and text may contain commas and spaces.
 _DELIMITERS = {";": "semicolon", "\t": "tab", ",": "comma", " ": "space"}
-# The errors of a spreadsheet, such as #N/A in the first column, are not comments.
+# A spreadsheet's error values, such as #N/A in the first column, are not comments.
 _COMMENT = re.compile(r"#(?!(?:N/A|DIV/0!|REF!|VALUE!|NAME\?|NUM!|NULL!))", re.IGNORECASE)
-# NUL, and what Python makes of a byte that is not UTF-8.
+# NUL, and the surrogates into which Python decodes bytes that are not UTF-8.
 _NO_TEXT = re.compile("[\0\udc80-\udcff]")
 _SAVE = "Save the table as CSV in UTF-8."
 
@@ -28,11 +28,11 @@ NumberedText = Iterator[tuple[int, str]]
 
 
 class TableFault(Exception):
-    """What is wrong with a table, as the rest of a sentence that begins with the name of the file."""
+    """A fault of a table; the message completes a sentence that begins with the name of the file."""
 
 
 def decode(content: bytes) -> str:
-    """Return the text of a file, with every line end as a newline, and without its byte order mark."""
+    """Return the text of a file, with a newline at every line end and without a byte order mark."""
     if not content:
         raise TableFault(" is empty (0 bytes). A table needs rows of numbers.")
     if content.startswith(b"\x1f\x8b"):
@@ -41,7 +41,7 @@ def decode(content: bytes) -> str:
     try:
         text = content.decode("utf-16" if is_wide else "utf-8-sig", "surrogateescape")
     except UnicodeDecodeError as error:
-        raise TableFault(f" is not UTF-16 to its end ({error.reason}). {_SAVE}") from None
+        raise TableFault(f" is not valid UTF-16 ({error.reason}). {_SAVE}") from None
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if ("\0" in text or not text.isascii()) and (wrong := _NO_TEXT.search(text)):
@@ -73,15 +73,18 @@ def text_blocks(text: str, skip: int = 0) -> NumberedText:
 
 
 def find_delimiter(text: str) -> str:
-    """Return the first delimiter that splits half of the lines as it splits the first line, else any that splits it."""
+    """Return the first delimiter that splits half of the lines into as many fields as the first line.
+
+    If there is none, return the first one that splits the first line.
+    """
     lines = (line for _, line in _lines(text_blocks(text)))
     sample = list(islice((line for line in lines if line.strip() and not _COMMENT.match(line)), _SAMPLE))
     if not sample:
         raise TableFault(
             " has only blank lines and comments, which begin with #. A table needs rows of numbers; "
-            "where the rows begin with #, add a header line."
+            "if its rows begin with #, add a header line."
         )
-    # Quoted parts may hold any delimiter and line ends.
+    # Quoted fields may contain delimiters and line ends.
     bare = re.sub(r'"[^"]*(?:"|$)', "q", "\n".join(sample)).split("\n")
     splitting = []
     for delimiter in _DELIMITERS:
@@ -105,11 +108,12 @@ def records(
 ) -> Iterator[tuple[int, int, list[str]]]:
     """Yield (first line, last line, fields) of each record; a quoted field may span lines.
 
-    The numbers of comments are added to `comments`. A line that begins with # is one unless it has `width` fields.
+    The line numbers of comments are added to `comments`. A line that begins with # is a comment unless it has `width`
+    fields.
     """
     lines = _lines(stream)
     for start, line in lines:
-        # A line of tabs between missing fields is a row.
+        # A line with nothing but tabs is a row of missing fields.
         if not line.strip(" " if delimiter == "\t" else None):
             continue
         if _is_comment(line, delimiter, width):
@@ -149,7 +153,7 @@ def _is_comment(line: str, delimiter: str, width: int) -> bool:
 
 
 def _reader(line: str, others: Iterable[str], delimiter: str) -> Any:
-    """Return the reader of a record with quotes, which may continue in other lines."""
-    # A space at the end of a line is not a delimiter. A line end within quotes belongs to the field.
+    """Return a reader of a record with quotes, which may continue on other lines."""
+    # A space at the end of a line does not delimit a field. A line end within quotes belongs to the field.
     texts = chain([line.strip() if delimiter == " " else line], others)
     return csv.reader((text + "\n" for text in texts), delimiter=delimiter, skipinitialspace=True, strict=True)

@@ -1,8 +1,8 @@
-"""The columns of a CSV file, from its bytes: delimiter, header and decimal mark are found, and a fault has its place.
+"""The columns of a CSV file from its bytes: its delimiter, header and decimal mark are detected, and faults located.
 
-The bytes are decoded once. The text is read in blocks of whole lines: a block that holds only numbers goes to NumPy as
-a whole, and from the first other block on every field is read by itself. Whether `7` is a number or the name of a group
-is known at the end of its column only. So the fields of a table with text are kept until then.
+The bytes are decoded once. The text is read in blocks of whole lines: NumPy parses a block that holds only numbers at
+once; from the first other block on, each field is parsed separately. Whether `7` is a number or the name of a group is
+known only at the end of its column. So the fields of a table with text are kept until then.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from plunit.data.csv_records import NumberedText, TableFault, decode, find_delim
 
 Numbers = npt.NDArray[np.float64]
 Column = npt.NDArray[Any]
-"""Numbers, NaN where one is missing, or text, which are objects: strings, and None where one is missing."""
+"""An array of numbers, NaN where missing, or of objects: strings, None where missing."""
 
 MAX_COLUMNS = 10_000
 MAX_NUMBERS = 2**27  # numbers kept: 1 GiB
-MAX_TEXTS = 2**23  # values kept of inputs that hold text: about 0.5 GiB
+MAX_TEXTS = 2**23  # values kept if an input holds text: about 0.5 GiB
 _FIELDS = 2**18  # fields held at once
 
 _MISSING = {"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "?"}
 _INFINITE = re.compile(r"\s*[+-]?inf(?:inity)?\s*", re.IGNORECASE)
-# A number by its decimal mark. Unlike float(), the pattern takes no underscores, no foreign digits and no words.
+# Numbers, by decimal mark. Unlike float(), the patterns reject underscores, non-ASCII digits and words.
 _POINT, _COMMA = (
     re.compile(rf"\s*[+-]?(?:[0-9]+(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?\s*") for mark in (r"\.", ",")
 )
@@ -39,8 +39,8 @@ _POINT, _COMMA = (
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", re.ASCII)
 # A number with a unit, a currency or thousands, such as "$1,234.50", "12 %" or "3 kg".
 _ALMOST = re.compile(r"\W{0,2}[0-9][0-9.,'\u2019 ]*\W?[^\W\d]{0,3}\W?")
-_CODES = 20  # up to this number of different ones they may be names of groups
-_TEXT = 0.1  # fraction of other values that makes a column text; fewer are mistakes in a column of numbers
+_CODES = 20  # up to this number of distinct ones may be names of groups
+_TEXT = 0.1  # a column is text if this fraction of its values are not numbers; fewer are mistakes
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATE = re.compile(
     r"(?:[0-9]{4}([-/.])[0-9]{1,2}\1[0-9]{1,2}|[0-9]{1,2}([-/.])[0-9]{1,2}\2(?:[0-9]{4}|[0-9]{2})"
@@ -58,7 +58,7 @@ class _DecimalCommaError(Exception):
 
 
 def is_number(field: str, delimiter: str) -> bool:
-    """Whether a field is written as a number; a decimal comma needs a delimiter other than the comma.
+    """Whether a field holds a number; a decimal comma needs a delimiter other than the comma.
 
     >>> is_number("3,5", ";"), is_number("1_000", ";"), is_number("0x10", ";")
     (True, False, False)
@@ -76,12 +76,12 @@ def check_limit(values: int, limit: int, kind: str = "numbers") -> None:
 
 
 def check_texts(values: int) -> None:
-    """Raise TableFault if inputs of which one holds text have more values than the limit."""
+    """Raise TableFault if inputs, at least one of which holds text, have more values than the limit."""
     check_limit(values, MAX_TEXTS, "values next to text")
 
 
 def first_date(texts: Sequence[str | None]) -> int | None:
-    """Return the first row with a date or a time, if most of the texts are such.
+    """Return the first row with a date or a time if most of the texts are dates or times.
 
     >>> first_date([None, "2024-01-31", "1.2.2024"]), first_date(["red", "blue", "12:30"])
     (1, None)
@@ -92,7 +92,7 @@ def first_date(texts: Sequence[str | None]) -> int | None:
 
 
 def date_fault(where: str) -> TableFault:
-    """Return the fault of a column of dates."""
+    """Return the TableFault of a column of dates."""
     return TableFault(
         f", {where} is a date or a time. Inputs must be numbers or names of groups: write it as numbers, such as days "
         "since the first date, the month or the hour, or leave the column out of the inputs."
@@ -104,12 +104,12 @@ class CsvTable:
     """The text of a CSV file and its layout; `of` finds it.
 
     Args:
-        text: of the file, with every line end as a newline.
-        delimiter: what separates the columns.
-        names: of the columns; without a header "1", "2", ...
+        text: the text of the file, with a newline at every line end.
+        delimiter: the delimiter of the columns.
+        names: the column names; "1", "2", ... without a header.
         header: whether the first row gave the names.
-        skip: lines before the data.
-        comments: the numbers of the lines that are skipped as comments, added as the rows are read.
+        skip: the number of lines before the data.
+        comments: the line numbers of skipped comments, added as the rows are read.
     """
 
     text: str
@@ -121,7 +121,7 @@ class CsvTable:
 
     @classmethod
     def of(cls, content: bytes) -> CsvTable:
-        """Find delimiter and names; raise TableFault if there are none."""
+        """Detect the delimiter and the names; raise TableFault if there are none."""
         text = decode(content)
         delimiter = find_delimiter(text)
         comments = set[int]()
@@ -132,14 +132,14 @@ class CsvTable:
                 "Keep fewer columns, or check the line ends."
             )
         numeric = [is_number(field, delimiter) or _is_infinite(field) for field in fields]
-        # A row of numbers with gaps is data too: taken as a header, the row would be lost.
+        # A row of numbers with gaps is data: if it were read as a header, the row would be lost.
         if any(numeric) and all(yes or _is_missing(field) for yes, field in zip(numeric, fields, strict=True)):
             return cls(text, delimiter, tuple(str(at) for at in range(1, len(fields) + 1)), False, start - 1, comments)
         names = tuple(field.strip() or f"column {at}" for at, field in enumerate(fields, 1))
         return cls(text, delimiter, names, True, end, comments)
 
     def numbers(self, columns: Sequence[int], rows: FieldRows | None = None) -> Numbers:
-        """Return the numbers [rows, columns], NaN where missing, of rows that were kept or else of the text."""
+        """Return the numbers [rows, columns], NaN where missing, of the given rows or else of the text."""
         try:
             return self._gather(columns, ".", rows)
         except _DecimalCommaError:
@@ -172,7 +172,7 @@ class CsvTable:
         return [found[column] for column in columns]
 
     def _keep(self, columns: Sequence[int]) -> tuple[list[int], dict[int, list[str]]]:
-        """Return the lines of the rows and the fields of each column, until the inputs have more than the limit."""
+        """Return the line of each row and the fields of each column; stop once the inputs exceed the limit."""
         lines: list[int] = []
         kept: dict[int, list[str]] = {column: [] for column in columns}
         for line, fields in self._rows(columns):
@@ -185,7 +185,7 @@ class CsvTable:
 
     def _group_names(self, column: int, fields: Sequence[str], lines: Sequence[int]) -> Column:
         """Return a column of text; raise TableFault if it holds dates."""
-        same: dict[str, str] = {}  # one object for each text
+        same: dict[str, str] = {}  # equal texts share one object
         texts = [None if _is_missing(field) else same.setdefault(field, field) for field in map(str.strip, fields)]
         if (row := first_date(texts)) is not None:
             raise date_fault(self._place(lines[row], column, str(texts[row])))
@@ -208,10 +208,10 @@ class CsvTable:
                 yield values.take(columns, axis=1)
 
     def _convert(self, rows: FieldRows, columns: Sequence[int], mark: str) -> Iterator[Numbers]:
-        """Yield the numbers of some rows; raise TableFault at the first field that is wrong."""
+        """Yield the numbers of some rows; raise TableFault at the first invalid field."""
         rest = iter(rows)
         while chunk := list(islice(rest, max(1, _FIELDS // len(self.names)))):
-            # A field that holds the joint or a line end changes the shape.
+            # A field that contains | or a line end changes the shape.
             values = _plain("\n".join("|".join(fields) for _, fields in chunk), "|", len(columns), mark)
             if values is None or len(values) != len(chunk):
                 values = np.array(
@@ -220,7 +220,7 @@ class CsvTable:
             yield values
 
     def _value(self, line: int, column: int, field: str, mark: str) -> float:
-        """Return the number in a field, NaN where it is missing; raise where it is anything else."""
+        """Return the number in a field, NaN if it is missing; raise TableFault if the field is anything else."""
         if _is_missing(field):
             return math.nan
         written = (_POINT if mark == "." else _COMMA).fullmatch(field)
@@ -247,7 +247,7 @@ class CsvTable:
         return f"line {line}, column {quote(self.names[column])}: {quote(field)}"
 
     def _rows(self, columns: Sequence[int], data: NumberedText | None = None) -> Iterator[tuple[int, list[str]]]:
-        """Yield the line and the chosen fields of each row; raise TableFault where one has more fields, or fewer."""
+        """Yield the line and the chosen fields of each row; raise TableFault at a row with more or fewer fields."""
         stream, width = data or text_blocks(self.text, self.skip), len(self.names)
         for line, _, fields in records(stream, self.delimiter, width, self.comments):
             if len(fields) != width:
@@ -263,7 +263,7 @@ class CsvTable:
         return ((line, *one) for line, row in rows for one in zip(columns, row, strict=True))
 
     def _check_decimal_comma(self, columns: Sequence[int], rows: FieldRows | None) -> None:
-        """Refuse a file where each comma may separate thousands."""
+        """Raise TableFault if every comma in the file may separate thousands."""
         first = ""
         for line, column, field in self._fields(columns, self._rows(columns) if rows is None else rows):
             if "," in field and _COMMA.fullmatch(field):
@@ -277,7 +277,7 @@ class CsvTable:
 
 
 def _is_text(fields: Sequence[str], delimiter: str) -> bool:
-    """Whether a column holds names of groups; in another one, a field that is not a number is a fault."""
+    """Whether a column holds names of groups; in any other column, a field that is not a number is a fault."""
     given = [field for field in fields if not _is_missing(field)]
     other = [field.strip() for field in given if not is_number(field, delimiter) and not _is_infinite(field)]
     if not other or len(other) < _TEXT * len(given):
@@ -295,7 +295,7 @@ def _is_infinite(field: str) -> bool:
 
 
 def _plain(text: str, delimiter: str, width: int, mark: str) -> Numbers | None:
-    """Return the numbers [rows, width] of a text that holds nothing but finite numbers, else None."""
+    """Return the numbers [rows, width] of a text that holds only finite numbers, else None."""
     plain = f"0123456789+-eE \t\n{mark}{delimiter}".encode()
     if not text.strip() or text.encode().translate(None, plain):
         return None

@@ -1,4 +1,4 @@
-"""Rows with text and missing values as numbers, by transformers of scikit-learn."""
+"""Encoding of rows with text and missing values as numbers, by scikit-learn's transformers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 VALUES = 20
-"""The most indicator columns of a column of text."""
+"""The maximum number of indicator columns of a text column."""
 
 OTHER = {"infrequent_sklearn": "other", None: "missing"}
-"""The names of what scikit-learn calls rare values, and of a text that is missing."""
+"""The names of scikit-learn's infrequent values, and of missing text."""
 
 
 def column_encoder(numbers: Sequence[int], texts: Sequence[int]) -> Any:
-    """Return the transformer of rows with numbers and texts in these columns: fill and flag, and one-hot encode."""
+    """Return a transformer that fills and flags missing numbers, and one-hot encodes text, in these columns."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder

@@ -1,4 +1,4 @@
-"""The columns of a Parquet file, from its bytes, with pyarrow if it is installed."""
+"""The columns of a Parquet file from its bytes, read by pyarrow if it is installed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ParquetTable:
 
     @classmethod
     def of(cls, content: bytes) -> ParquetTable:
-        """Find the names; raise TableFault if it cannot be read."""
+        """Read the column names; raise TableFault if the file cannot be read."""
         with _open(content) as file:
             return cls(content, tuple(file.schema_arrow.names))
 
@@ -54,7 +54,7 @@ class ParquetTable:
         return self._load(columns, texts=columns[:-1])
 
     def _load(self, columns: Sequence[int], texts: Sequence[int]) -> list[Any]:
-        """Return the columns, of which those of `texts` may hold text."""
+        """Return the columns; those in `texts` may hold text."""
         with _open(self.content) as file:
             fields = [file.schema_arrow.field(column) for column in columns]
             kinds = [_kind(field, column in texts) for field, column in zip(fields, columns, strict=True)]
@@ -62,7 +62,7 @@ class ParquetTable:
             if object in kinds:
                 check_texts(file.metadata.num_rows * (len(columns) - 1))
             parts: list[list[Any]] = [[np.empty(0, kind)] for kind in kinds]
-            # the batches keep the order of the file's columns
+            # batches have the file's order of columns
             for batch in file.iter_batches(_BATCH, columns=[field.name for field in fields]):
                 for part, field, kind in zip(parts, fields, kinds, strict=True):
                     part.append(_values(batch.column(field.name), kind))
@@ -83,7 +83,7 @@ def _values(column: Any, kind: type) -> Any:
 
 
 def _check_values(name: str, values: Any, kind: type) -> None:
-    """Refuse infinities and dates."""
+    """Raise TableFault if a column holds infinities or dates."""
     if kind is object:
         if (row := first_date(values)) is not None:
             raise date_fault(f"row {row + 1}, column {quote(name)}: {quote(values[row])}")
@@ -96,7 +96,7 @@ def _check_values(name: str, values: Any, kind: type) -> None:
 
 
 def _kind(field: Any, text: bool) -> type:
-    """Return float or object, how a column is read; a type that cannot be read is a fault."""
+    """Return the dtype of a column, float or object; raise TableFault if its type is not supported."""
     from pyarrow import types
 
     kind = field.type.value_type if types.is_dictionary(field.type) else field.type
@@ -121,7 +121,7 @@ def _open(content: bytes) -> Iterator[Any]:
     except ModuleNotFoundError:
         raise TableFault(describe_missing(" is Parquet; reading it", "pyarrow", command=_INSTALL)) from None
     if int(pyarrow.__version__.partition(".")[0]) < _SAFE:
-        raise TableFault(f" is Parquet, and pyarrow {pyarrow.__version__} is not safe here; {_INSTALL}")
+        raise TableFault(f" is Parquet, and pyarrow {pyarrow.__version__} is not safe; {_INSTALL}")
     try:
         with parquet.ParquetFile(io.BytesIO(content)) as file:
             yield file

@@ -1,4 +1,4 @@
-"""A user's table: inputs x and a target y, read from CSV or Parquet and checked; numbers only, or as it is."""
+"""A user's table: inputs x and a target y from CSV or Parquet, checked; numbers only, or with text and gaps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARQUET = (".parquet", ".pq")
 MAX_FILE = 2**30  # bytes
 MIN_ROWS = 10
 _MISSING = " does not exist. Check the name and the folder."
-_NAMED = 8  # column names a message lists
+_NAMED = 8  # column names listed in a message
 _LARGEST = 1e100  # squares and their sums must stay finite
 
 
@@ -37,12 +37,12 @@ class Table:
     """The rows of a file: inputs x, a target y of finite numbers, and their names.
 
     Attributes:
-        x: [rows, inputs]. Numbers, NaN where one is missing; objects if a column holds text.
+        x: [rows, inputs], numbers, NaN where missing; objects if a column holds text.
         y: the target [rows].
         inputs: the names of the columns of x.
         target: the name of y.
-        sha256: of the file.
-        texts: the columns of x that hold text, with None where it is missing; `read_table` refuses text.
+        sha256: the hash of the file.
+        texts: the columns of x that hold text, None where missing; `read_table` refuses text.
     """
 
     x: Column
@@ -61,9 +61,9 @@ def read_table(
 ) -> Table:
     r"""Read the target and the inputs (all other columns by default) of a CSV or Parquet file of numbers.
 
-    A column is given by its name, or by its number counted from 1; -1 is the last column. A name goes before a number.
-    Constant inputs are left out with a line to `say`. A fault of the file is a UserError of one line.
-    `content` is a CSV file that is in memory: nothing is opened, and the path is its name in messages.
+    A column is given by its name or its number, counted from 1; -1 is the last column. A name takes precedence.
+    Constant inputs are left out and reported to `say`. A fault of the file raises a one-line UserError.
+    `content` is a CSV file in memory: nothing is opened, and messages use the path as its name.
 
     >>> rows = "".join(f"{n},{n * n}\n" for n in range(10))
     >>> table = read_table(Path("squares.csv"), "area", content=("side,area\n" + rows).encode())
@@ -97,7 +97,7 @@ def read_columns(
     """Read the target and the inputs as `read_table` does, without those of `exclude`, keeping text and missing values.
 
     Rows without a target are left out, and with `drop_missing` all rows with a missing value. A column of dates is
-    refused. Text that differs in every row, as names and numbers of cases do, is left out like a constant.
+    refused. Text that differs in every row, such as names and case numbers, is left out like a constant.
     """
     with _faults(path):
         content, table = _open(path, None, say)
@@ -105,7 +105,7 @@ def read_columns(
         *x, y = table.columns(chosen)
         _say_comments(path, table, say)
         gaps = [_is_missing(column) for column in (x if drop_missing else [])]
-        # a column without any value is left out below
+        # a column without values is left out below
         gone = np.any([*(missing for missing in gaps if not missing.all()), np.isnan(y)], axis=0)
         if gone.any():
             what = "a missing value" if drop_missing else "no target"
@@ -122,7 +122,7 @@ def _is_missing(column: Column) -> Any:
 
 @contextmanager
 def _faults(path: Path) -> Iterator[None]:
-    """Turn a fault into the line of an error."""
+    """Turn a TableFault into a UserError of one line."""
     try:
         yield
     except TableFault as fault:
@@ -130,7 +130,7 @@ def _faults(path: Path) -> Iterator[None]:
 
 
 def check_exists(path: Path) -> None:
-    """Raise UserError if there is nothing of this name."""
+    """Raise UserError if the path does not exist."""
     with _faults(path), suppress(OSError):
         if not path.exists():
             raise TableFault(_MISSING)
@@ -165,7 +165,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _say_header(path: Path, table: CsvTable, say: Say) -> None:
-    """Say how the first row was read, if it could be read otherwise."""
+    """Say how the first row was read, if it could be read in another way."""
     if not table.header:
         say(
             f"{escape(path)}: the first row is data, because it holds only numbers. "
@@ -190,7 +190,7 @@ def _say_comments(path: Path, table: CsvTable | ParquetTable, say: Say) -> None:
 
 
 def _choose(names: Sequence[str], target: str, inputs: Sequence[str], exclude: Sequence[str] = ()) -> list[int]:
-    """Return the columns of the inputs, by default all others but those to exclude, and last that of the target."""
+    """Return the input columns, by default all others except those to exclude, followed by the target column."""
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         places = [number for number, name in enumerate(names, 1) if name == repeated[0]]
         raise TableFault(
@@ -211,7 +211,7 @@ def _choose(names: Sequence[str], target: str, inputs: Sequence[str], exclude: S
 
 
 def _find(names: Sequence[str], wanted: str) -> int:
-    """Return the column with a name, or else with a number counted from 1, or from -1 backwards."""
+    """Return the index of the column with this name, or else this number, counted from 1 or backwards from -1."""
     if wanted in names:
         return names.index(wanted)
     if re.fullmatch(r"[+-]?\d{1,9}", wanted, re.ASCII):
@@ -234,7 +234,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _check_rows(values: Numbers, target: str) -> None:
-    """Refuse too few rows, huge numbers and a constant target, which is the last column."""
+    """Raise TableFault if there are too few rows, huge numbers or a constant target, the last column."""
     rows = len(values)
     if rows < MIN_ROWS:
         count = "1 row" if rows == 1 else f"{rows} rows"
@@ -249,7 +249,7 @@ def _check_rows(values: Numbers, target: str) -> None:
 
 
 def _keep_varying(path: Path, x: Sequence[Column], y: Numbers, names: Sequence[str], content: bytes, say: Say) -> Table:
-    """Return the table of the inputs that vary, and not from row to row as names do; name the others."""
+    """Return the table without constant inputs and text that differs in every row; say which were left out."""
     constant, kept, unique = [], [], []
     for at, column in enumerate(x):
         given = column[~_is_missing(column)]
@@ -263,7 +263,7 @@ def _keep_varying(path: Path, x: Sequence[Column], y: Numbers, names: Sequence[s
     if constant:
         say(f"{escape(path)}: inputs with one value in all rows are left out: {_list_names(constant)}.")
     if unique:
-        say(f"{escape(path)}: inputs with another text in every row are left out: {_list_names(unique)}.")
+        say(f"{escape(path)}: text inputs that differ in every row are left out: {_list_names(unique)}.")
     if not kept:
         raise TableFault(": no input column is left. At least one must vary: choose other inputs.")
     return Table(

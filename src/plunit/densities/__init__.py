@@ -1,4 +1,4 @@
-"""Densities by small invertible networks, trained by a compiled program; no PyTorch.
+"""Densities by small invertible networks, trained by a compiled program; PyTorch is not required.
 
 `search` trains members on points (`Sample`) and returns them, the one with the lowest validation loss first; each has a
 `DensityNetwork` with `log_prob` and `sample`. Start with `searching.py`. `chain.py` has the state of a member and its

@@ -22,7 +22,7 @@ from plunit.ensemble.arrays import Array, as_array
 from plunit.programs.interface import ChainTask, SampleArrays, Struct, call_program, run_on_threads
 from plunit.programs.libraries import library
 
-AVERAGED = 1000  # the running mean of the parameters covers about this number of steps, and fewer at the beginning
+AVERAGED = 1000  # the running mean of the parameters covers about this number of steps, fewer at the beginning
 
 
 @dataclass
@@ -35,18 +35,18 @@ class Member:
     architecture: Architecture
     order: Array  # see `DensityNetwork`
     sign: Array
-    seed: int  # of its random batches
+    seed: int  # the seed of its random batches
     theta: Array
     mean: Array  # Adam's first moment
     square: Array  # Adam's second moment
-    average: Array  # a running mean of the parameters, which is validated
+    average: Array  # the running mean of the parameters, which is validated
     best: Array  # the running mean with the lowest validation loss
-    radii: Array  # [blocks, n], the distance of the samples that estimate the density at a kink
-    looks: Array  # the validation losses, one every `every` steps; NaN where missing
+    radii: Array  # [blocks, n], the radius within which samples estimate the density at a kink
+    looks: Array  # the validation losses, one for every `every` steps; NaN where missing
     steps: int = 0  # taken
     loss: float = math.inf
     best_step: int = 0  # the number of steps after which `loss` was found
-    mark: float = math.inf  # the last validation loss that improved on the mark before
+    mark: float = math.inf  # the last validation loss that improved on the previous mark
     waited: int = 0  # the number of validations since then
 
     def copy(self) -> Member:
@@ -81,7 +81,7 @@ def initial_member(start: DensityNetwork, seed: int, looks: int) -> Member:
 class Sample:
     """Standardised points x [rows, n], in random order, because batches are read at a fixed stride.
 
-    Weights [rows] are at least 0, or None for equal weights. Training divides by their mean.
+    Weights [rows] are at least 0, or None for equal weights. Training divides them by their mean.
     """
 
     x: Array
@@ -99,14 +99,14 @@ def prepare_sample(sample: Sample | Array, features: int, what: str) -> Prepared
     sample = sample if isinstance(sample, Sample) else Sample(sample)
     x = _numbers(sample.x, f"x of {what}")
     if x.ndim != 2 or x.shape[1] != features or not len(x):
-        raise ValueError(f"x of {what} must be [rows, {features}] with one row or more, got shape {x.shape}")
+        raise ValueError(f"x of {what} must be [rows, {features}] with at least one row, got shape {x.shape}")
     if sample.weight is None:
         return PreparedSample(x)
     weight = _numbers(sample.weight, f"weight of {what}", np.float64)
     if weight.shape != (len(x),):
         raise ValueError(f"weight of {what} must be [{len(x)}], one for each row; got shape {weight.shape}")
     if weight.min() < 0 or not weight.max() > 0:
-        raise ValueError(f"weights of {what} must be at least 0, and not all 0; the least is {weight.min():g}")
+        raise ValueError(f"weights of {what} must be at least 0, and not all 0; the smallest is {weight.min():g}")
     weight = weight / weight.max()  # the sum of large weights may overflow
     return PreparedSample(x, np.ascontiguousarray(weight / weight.mean(), dtype=np.float32))
 
@@ -114,7 +114,7 @@ def prepare_sample(sample: Sample | Array, features: int, what: str) -> Prepared
 def check_spread(sample: Sample) -> None:
     """Raise ValueError if a column is constant, which has no density."""
     if len(sample.x) < 2:
-        raise ValueError(f"a density needs two rows or more, got {len(sample.x)}")
+        raise ValueError(f"a density needs at least two rows, got {len(sample.x)}")
     for fault in constants(sample.x, np.flatnonzero(np.ptp(sample.x, axis=0) == 0).tolist()):
         raise ValueError(fault)
 
@@ -137,8 +137,8 @@ class MemberSteps:
 
     rate: Array  # Adam's step size at each step
     training: Sample
-    batch: int  # points of a step
-    rho: Any = 0.0  # of each step, unless rho is learned; 0 means kinks
+    batch: int  # points per step
+    rho: Any = 0.0  # rho at each step, unless it is learned; 0 means kinks
     tests: Sample | None = None  # the validation points
     every: int = 50  # steps between validations
     patience: float = math.inf  # the number of validations without progress after which the member stops
@@ -153,7 +153,7 @@ def check_looks(member: Member, steps: MemberSteps) -> None:
     """Raise ValueError unless the member has room for all validations of these steps."""
     looks = (member.steps + steps.count) // steps.every
     if steps.tests and looks > len(member.looks):
-        raise ValueError(f"the member has room for {len(member.looks)} validations, these steps have {looks}")
+        raise ValueError(f"the member has room for {len(member.looks)} validations, but these steps have {looks}")
 
 
 def mean_shares(first: int, count: int) -> Array:
@@ -168,7 +168,7 @@ def nearest(batch: int) -> int:
 
 
 def mean_loss(network: DensityNetwork, sample: Sample) -> float:
-    """Return the mean of weight times (|z|^2 / 2 - log|det dz/dx|)."""
+    """Return the weighted mean of |z|^2 / 2 - log|det dz/dx|."""
     z, log_det = network.forward(sample.x.T)
     return float(np.average(0.5 * (z**2).sum(0) - log_det, weights=sample.weight))
 
@@ -201,7 +201,7 @@ def advance_member(program: ctypes.CDLL, member: Member, steps: MemberSteps) -> 
         "rho": np.broadcast_to(steps.rho, root.shape),
         "share": mean_shares(member.steps, steps.count),
     }
-    with np.errstate(over="ignore"):  # of a rate with which every network diverges
+    with np.errstate(over="ignore"):  # at a step size with which every network diverges
         numbers = {name: np.ascontiguousarray(values, dtype=np.float32) for name, values in schedules.items()}
     task = ChainTask(
         features=form.features,

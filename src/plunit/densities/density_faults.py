@@ -25,7 +25,7 @@ _NAMED = 5
 
 
 def name_columns(columns: Sequence[int], what: str = "column", names: Sequence[str] | None = None) -> str:
-    """Return the beginning of a sentence about columns.
+    """Return the beginning of a sentence about columns: their names and "is" or "are".
 
     >>> name_columns([2]), name_columns([0, 1], names=["a", "b"]), name_columns(range(8))
     ('column 2 is', 'columns 0 (a), 1 (b) are', 'columns 0, 1, 2, 3, 4 and 3 more are')
@@ -40,11 +40,11 @@ def constants(x: Array, columns: Sequence[int]) -> Iterator[str]:
     """Yield a sentence that names constant columns, if there are any."""
     if columns:
         about = name_columns(columns)
-        yield f"{about} constant ({x[0, columns[0]]:g}), and a constant has no density: drop constant columns"
+        yield f"{about} constant ({x[0, columns[0]]:g}), and a constant has no density; drop constant columns"
 
 
 def is_atom(count: int, rows: int) -> bool:
-    """Return whether a value that `count` of the rows have is an atom.
+    """Return whether a value that occurs in `count` rows is an atom.
 
     >>> is_atom(10, 100), is_atom(9, 90), is_atom(99, 1000)
     (True, False, False)
@@ -62,7 +62,7 @@ def discrete(
         values, counts = counted[found[0]]
         yield (
             f"{name_columns(found, names=names)} discrete, at least in part: {values[counts.argmax()]:g} makes up "
-            f"{counts.max() / len(x):.0%} of column {found[0]}, where a density is unbounded: add uniform noise as "
+            f"{counts.max() / len(x):.0%} of column {found[0]}, where a density is unbounded; add uniform noise as "
             f"wide as a step, or model these rows separately"
         )
 
@@ -73,7 +73,7 @@ def dependent(x: Array, columns: Array, names: Sequence[str] | None = None) -> I
     if found:
         about = name_columns(columns[found].tolist(), names=names)
         yield (
-            f"{about} linearly dependent (to {spread:.1g} of their spread), and on a plane a density is unbounded: "
+            f"{about} linearly dependent (to {spread:.1g} of their spread), and on a plane a density is unbounded; "
             f"drop columns that others determine"
         )
 
@@ -84,7 +84,7 @@ def thin(x: Any) -> Any:
 
 
 def middle_and_spread(x: Array) -> tuple[Array, Array]:
-    """Return the median and the standard deviation that a normal of these quartiles has, by column."""
+    """Return each column's median, and the standard deviation of a normal distribution with its quartiles."""
     low, middle, high = np.quantile(x, [0.25, 0.5, 0.75], axis=0)
     # if half of the rows are equal, quartiles do not measure the spread
     return middle, np.where(high > low, (high - low) / 1.349, x.std(0))

@@ -1,11 +1,11 @@
-"""A density network in NumPy: its form, its random start, z and log|det dz/dx| of points, the inverse, the density.
+"""A density network in NumPy: its form, random start, z and log|det dz/dx| of points, inverse and density.
 
-Blocks of an affine map and an activation are followed by a last map.
+Each block is an affine map and an activation; a last map follows.
 
 `BlockUnits` has the values, slopes and gradients of the units of a block, by the formulas of `plunit.smooth` with
 a = |u| (for LeakyReLU a = -u); at a kink r jumps from 0 to 1.
 
-At a kink log s jumps by log alpha. Its derivative is 0 elsewhere, yet samples cross the kink when parameters change.
+At a kink log s jumps by log alpha. Its derivative is 0 elsewhere, but samples cross the kink when parameters change.
 `BlockUnits.turn` estimates the density there from the samples nearer than `radius`: log(alpha) / (2 radius) for each.
 """
 
@@ -23,7 +23,7 @@ from plunit.base.ranges import as_count
 from plunit.ensemble.arrays import Array
 from plunit.numpy import NAMESPACE
 
-MOST_FEATURES = 64  # the largest number of features of the compiled program
+MOST_FEATURES = 64  # the maximum number of features of the compiled program
 
 LEARNED = {"smooth": ("alpha", "c", "rho"), "plu": ("alpha", "c"), "leaky": ("alpha",)}
 """The learned parameters of a unit, for SmoothPLU, PLU and LeakyReLU."""
@@ -35,11 +35,11 @@ ALPHA = 0.7  # blocks start with the slopes 0.7 and 1/0.7 in turn, so that the n
 class Architecture:
     """z = A_B(sigma(... A_1(sigma(A_0 x)))) with A(x) = P L U x + b and one alpha, c and rho for every unit.
 
-    A network's parameters are one vector, by kind: the lower triangles of all maps, the upper ones (by columns), the
-    logarithms of the diagonals, the biases, and the learned ones of log alpha, log c and logit rho of all units.
+    The parameters of a network are one vector: the lower triangles of all maps, their upper triangles (by columns), the
+    logarithms of their diagonals, the biases, and those of log alpha, log c and logit rho that are learned, by unit.
 
     Attributes:
-        features: n.
+        features: the dimension n.
         blocks: B, the number of activations.
         activation: "smooth", "plu" or "leaky".
 
@@ -66,7 +66,7 @@ class Architecture:
 
     @property
     def sizes(self) -> dict[str, tuple[int, int]]:
-        """The shape of each kind of parameters, in their order."""
+        """The shape of each kind of parameter, in order."""
         triangle = (self.maps, self.features * (self.features - 1) // 2)
         maps, units = (self.maps, self.features), (self.blocks, self.features)
         return {
@@ -91,14 +91,14 @@ class Architecture:
 
 @dataclass(frozen=True)
 class DensityNetwork:
-    """The density p(x) = N(z; 0, 1) |det dz/dx| of a network z = F(x)."""
+    """A network z = F(x) with the density p(x) = N(z; 0, 1) |det dz/dx|."""
 
     architecture: Architecture
     theta: Array  # [parameters]
     order: Array  # [maps, n]: row i of a matrix W is row order[i] of L U
-    sign: Array  # [maps, n], of the diagonals of U
-    rho: float = 0.0  # the rounding, unless it is learned; 0 for kinks
-    radii: Array | None = None  # [blocks, n], see `BlockUnits`; for training only
+    sign: Array  # [maps, n], the signs of the diagonals of U
+    rho: float = 0.0  # rho, unless it is learned; 0 for kinks
+    radii: Array | None = None  # [blocks, n], see `BlockUnits`; only for training
 
     @cached_property
     def views(self) -> dict[str, Array]:
@@ -168,7 +168,7 @@ class DensityNetwork:
         return z, log_det
 
     def _log_det(self, points: Array) -> Array:
-        """Return the contribution of the maps to log|det dz/dx|, for each column; never in an integer dtype."""
+        """Return the maps' contribution to log|det dz/dx| for each column, in a floating-point dtype."""
         return np.full(points.shape[1], self.log_diagonal.sum(), np.result_type(points, self.theta))
 
     def log_prob(self, x: Array) -> Array:
@@ -181,34 +181,34 @@ class DensityNetwork:
         return np.asarray(normal + log_det)
 
     def sample(self, count: int, rng: np.random.Generator) -> Array:
-        """Draw rows [count, n] of the density."""
+        """Draw rows [count, n] from the density."""
         z = rng.standard_normal((self.architecture.features, count))
         return np.ascontiguousarray(self.inverse(z)[0].T)
 
 
 @dataclass(frozen=True)
 class BlockUnits:
-    """The units of one block: columns [n, 1]."""
+    """The units of one block; the arrays are columns [n, 1]."""
 
     alpha: Array  # the outer slopes
-    c: Array  # where the kinks are; 0 for LeakyReLU
-    w: Array | None  # the half-radii of the bends; None for kinks
-    radius: Array  # the distance of the samples that estimate the density at a kink; 0 for no estimate
-    sides: int  # 2, or 1 for LeakyReLU
+    c: Array  # the position of the kinks; 0 for LeakyReLU
+    w: Array | None  # the half-widths of the rounded corners; None for kinks
+    radius: Array  # the radius within which samples estimate the density at a kink; 0 for no estimate
+    sides: int  # the number of kinks: 2, or 1 for LeakyReLU
 
     def split(self, u: Array) -> tuple[Array, Array]:
-        """Return a and the sign with u = sign a."""
+        """Return a and the sign, with u = sign a."""
         sign = np.copysign(np.ones((), u.dtype), u) if self.sides == 2 else np.full_like(u, -1)
         return sign * u, sign
 
     def bend(self, a: Array) -> tuple[Array, Array]:
-        """Return r and R."""
+        """Return r and R of `plunit.smooth`."""
         if self.w is None:
             return (a > self.c).astype(a.dtype), np.maximum(a - self.c, 0)
         return smooth.bend(np, a, self.c, self.w)
 
     def slope(self, r: Array) -> Array:
-        """Return s, exactly 1 and alpha at the ends."""
+        """Return the slope s: exactly 1 at r = 0, and alpha at r = 1."""
         return np.asarray(smooth.slope(np, r, self.alpha))
 
     def turn(self, a: Array, r: Array, slope: Array) -> Array:
@@ -226,7 +226,7 @@ class BlockUnits:
         return u - sign * (1 - self.alpha) * integral, np.log(self.slope(r))
 
     def inverse(self, y: Array) -> tuple[Array, Array]:
-        """Return the u with value y, and the log-slopes there."""
+        """Return u with the values y, and the log-slopes at u."""
         b, sign = self.split(y)
         if self.w is None:
             slope = np.where(b > self.c, self.alpha, 1)
@@ -250,7 +250,7 @@ class BlockUnits:
 
 
 def start(architecture: Architecture, rng: np.random.Generator) -> DensityNetwork:
-    """Return a network in float32: random rotations, biases 0, slopes 0.7 and 1/0.7 in turn, c = 1 and rho = 1/2."""
+    """Return an initial float32 network: random rotations, biases 0, slopes 0.7 and 1/0.7 in turn, c = 1, rho = 1/2."""
     n, maps = architecture.features, architecture.maps
     theta = np.zeros(architecture.parameters, np.float32)
     views = architecture.views(theta)
@@ -265,7 +265,7 @@ def start(architecture: Architecture, rng: np.random.Generator) -> DensityNetwor
 
 
 def rotation(n: int, rng: np.random.Generator) -> Array:
-    """Return a random rotation: orthogonal, with determinant 1."""
+    """Return a random rotation matrix: orthogonal, with determinant 1."""
     q, r = np.linalg.qr(rng.standard_normal((n, n)))
     q = q * np.sign(r.diagonal())
     q[0] *= np.sign(np.linalg.det(q))
@@ -273,7 +273,7 @@ def rotation(n: int, rng: np.random.Generator) -> Array:
 
 
 def factors(matrix: Array) -> tuple[Any, Array, Array]:
-    """Return order, L and U with matrix[i] = (L U)[order[i]], by elimination with row pivots.
+    """Return order, L and U with matrix[i] = (L U)[order[i]], by Gaussian elimination with row pivoting.
 
     >>> order, lower, upper = factors(np.array([[0.0, 2.0], [1.0, 3.0]]))
     >>> (lower @ upper)[order]

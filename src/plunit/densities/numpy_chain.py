@@ -1,7 +1,7 @@
 """Training steps of a density network in NumPy: the readable form of `chain.advance`.
 
-Steps are Adam's (`plunit.ensemble.adam`). The boundary term estimates the density at a kink from the k-th nearest
-sample (Loftsgaarden and Quesenberry, 1965); docs/glossary.md.
+The steps are Adam's (`plunit.ensemble.adam`). The boundary term estimates the density at a kink from the k-th nearest
+sample (Loftsgaarden and Quesenberry, 1965; docs/glossary.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REFRESH = 8  # steps between two estimates of the density at kinks
 
 
 def advance(members: Sequence[Member], steps: MemberSteps, threads: int | None = None) -> None:
-    """Train all members, in place, one after the other; `threads` is not used."""
+    """Train all members in place, one after the other; `threads` is not used."""
     for member in members:
         with np.errstate(all="ignore"):  # members that diverge
             _advance_member(member, steps)
@@ -55,7 +55,7 @@ def member_network(member: Member, theta: Array, rho: float) -> DensityNetwork:
 
 
 def radii(network: DensityNetwork, x: Array) -> Array:
-    """Return the distance from each kink to its k-th nearest sample of the rows x, [blocks, n]."""
+    """Return the distance from each kink to the k-th nearest of the rows x, [blocks, n]."""
     k, found, h = nearest(len(x)), [], x.T
     for i, units in enumerate(network.units):
         u = network.weights[i] @ h + network.views["bias"][i][:, None]
@@ -66,7 +66,7 @@ def radii(network: DensityNetwork, x: Array) -> Array:
 
 
 def differentiate(network: DensityNetwork, sample: Sample) -> Array:
-    """Return the gradient of the mean of weight times (|z|^2 / 2 - log|det dz/dx|), as one vector."""
+    """Return the gradient of the weighted mean of |z|^2 / 2 - log|det dz/dx|, as one vector."""
     form, views = network.architecture, network.views
     share = (np.ones(len(sample.x)) if sample.weight is None else sample.weight).astype(network.theta.dtype)
     share = share / len(share)
@@ -85,13 +85,13 @@ def differentiate(network: DensityNetwork, sample: Sample) -> Array:
             delta, sums = network.units[i - 1].backward(before[i - 1], pulled, -share)
             _shape(network, i - 1, sums, found)
     for name in ("log_diagonal", "alpha", "c", "rho"):
-        if name in found:  # numbers beyond the limit have no effect
+        if name in found:  # parameters beyond the limit have no effect
             found[name][np.abs(views[name]) > learned.LIMIT] = 0
     return gradient
 
 
 def _split(network: DensityNetwork, i: int, in_weight: Array, found: dict[str, Array], total: float) -> None:
-    """Write the gradients in L and U from that in W = P L U, and that of the log-diagonal."""
+    """Write the gradients in L, U and the log-diagonal, from the gradient in W = P L U."""
     lower, upper = network.factors[i]
     in_product = np.empty_like(in_weight)
     in_product[network.order[i]] = in_weight
@@ -102,7 +102,7 @@ def _split(network: DensityNetwork, i: int, in_weight: Array, found: dict[str, A
 
 
 def _shape(network: DensityNetwork, block: int, sums: dict[str, Array], found: dict[str, Array]) -> None:
-    """Write the gradients in log alpha, log c and logit rho, with w = rho c."""
+    """Write the gradients in log alpha, log c and logit rho, where w = rho c."""
     units = network.units[block]
     c = units.c[:, 0]
     rho = 0.0 if units.w is None else units.w[:, 0] / c

@@ -27,7 +27,7 @@ SHARPENED = 0.9  # with `anneal`, the corners are removed after this fraction of
 
 
 class NoFiniteStart(ValueError):
-    """No start gave finite losses."""
+    """Raised if no start gave a finite loss."""
 
 
 def search(
@@ -55,7 +55,7 @@ def search(
         training: the points to train on, in random order; an array [rows, n] stands for a `Sample` of it.
         validation: the points that select members.
         starts: the number of members of each form.
-        steps: of the members that are trained to the end.
+        steps: the number of steps of the members that are trained to the end.
         keep: the minimum number of members that are trained to the end.
         batch: the number of points in a step.
         lr: Adam's step size; it falls to 0 by a half cosine.
@@ -107,7 +107,7 @@ def search(
     if interrupted:
         warnings.warn(interruption(race.step, steps), stacklevel=2)
     if not math.isfinite(found[0].loss):
-        raise NoFiniteStart(f"no start gave finite numbers; standardise the columns, or reduce lr from {lr}")
+        raise NoFiniteStart(f"no start gave a finite loss; standardise the columns, or reduce lr from {lr}")
     return found
 
 
@@ -144,7 +144,7 @@ class _DensityRace:
 
     def advance(self, last: int) -> _DensityRace:
         members, part = tuple(one.copy() for one in self.members), slice(self.step, last)
-        # while corners shrink, each validation is of another function and does not show whether a member still improves
+        # while corners shrink, the function changes, so validations do not show whether a member still improves
         patience = math.inf if self.step < self.sharp else self.plan.patience
         plan = replace(self.plan, rate=self.plan.rate[part], rho=self.plan.rho[part], patience=patience)
         self.engine(members, plan, self.threads)
@@ -161,7 +161,7 @@ class _DensityRace:
 
 
 def _renew(member: Member, validation: Sample | None) -> Member:
-    """Return a member with new records, which begin with its running mean without corners, another function."""
+    """Return a member with new records, which begin with its running mean as a network with kinks."""
     found = replace(member, best=member.average.copy(), best_step=member.steps, mark=math.inf, waited=0)
     with np.errstate(all="ignore"):  # members that diverge
         loss = mean_loss(found.network(), validation) if validation else math.inf
@@ -172,10 +172,10 @@ def _check(architectures: Sequence[Architecture], anneal: bool, lr: float, patie
     """Raise ValueError unless these options are valid."""
     features = [form.features for form in architectures]
     if len(set(features)) != 1:
-        raise ValueError(f"architectures must be one or more with the same features, got {features}")
+        raise ValueError(f"architectures must not be empty and must have the same features, got {features}")
     if anneal and {form.activation for form in architectures} != {"plu"}:
-        raise ValueError('anneal is for the activation "plu": "smooth" learns its rounding, "leaky" has none')
+        raise ValueError('anneal needs the activation "plu": "smooth" learns its rounding, "leaky" has none')
     if not 0 < lr < math.inf:
         raise ValueError(f"lr must be positive and finite, got {lr!r}; the default is 0.01")
     if not patience > 0:
-        raise ValueError(f"patience must be positive, got {patience!r}")
+        raise ValueError(f"patience must be positive, got {patience!r}; math.inf turns it off")

@@ -1,11 +1,11 @@
 """Many small networks trained as one: members on the last axis, each with its own start, data, alpha and c.
 
-NumPy arrays enter and leave. Start with `training.py`, which has `train`. `training_data.py` has the data of a run,
-and `training_state.py` the state that it carries from step to step. A step is Adam's (`adam.py`): `native_steps.py`
-calls the compiled program, and `numpy_steps.py` states the same in NumPy. `halving.py` has `search_networks`, which
-every estimator uses: it continues with the better half of many starts and finishes the best by
-`levenberg_marquardt.py`. `nonlinearities.py` has activations and losses; a new one follows `Nonlinearity`. `mlp.py` is
-the network, and `outputs.py` evaluates it in float64.
+All functions take and return NumPy arrays. Start with `training.py`, which has `train`. `training_data.py` has the data
+of a run, and `training_state.py` the state that is carried from step to step. The steps are Adam's (`adam.py`):
+`native_steps.py` calls the compiled program, and `numpy_steps.py` states the same in NumPy. `halving.py` has
+`search_networks`, which every estimator uses: it continues with the better half of many starts and finishes the best
+by `levenberg_marquardt.py`. `nonlinearities.py` has the activations and losses, with a check-list for new ones.
+`mlp.py` is the network, and `outputs.py` evaluates it in float64.
 """
 
 from plunit.ensemble.levenberg_marquardt import finish_members

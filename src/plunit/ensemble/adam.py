@@ -1,7 +1,7 @@
-"""Adam's step, its schedule, and the rule of validation with patience, in NumPy: of ensembles and of densities.
+"""Adam's step, its schedule, and validation with patience, in NumPy; ensembles and densities share them.
 
-Adam is that of Kingma and Ba (2015; docs/glossary.md), with beta_1 = 0.9, beta_2 = 0.999 and epsilon = 1e-8. The
-compiled programs take the same steps.
+Adam (Kingma and Ba, 2015; docs/glossary.md) has beta_1 = 0.9, beta_2 = 0.999 and epsilon = 1e-8. The compiled programs
+take the same steps.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 
 ADAMS = ("pytorch", "tensorflow")
-"""The forms of Adam; see `corrections`."""
+"""The variants of Adam; see `corrections`."""
 
 
 def corrections(t: Any, adam: str = "pytorch") -> tuple[Any, Any]:
-    """Return the divisor of Adam's mean, and the factor of the root of its square, at steps t = 1, 2, ...
+    """Return the divisor of Adam's mean and the factor of the root of its square at steps t = 1, 2, ...
 
-    PyTorch adds epsilon to the corrected root, sqrt(square / (1 - 0.999^t)), as the paper of Adam's algorithm does;
-    TensorFlow adds it to sqrt(square) and corrects both by the step size.
+    PyTorch adds epsilon to the corrected root, sqrt(square / (1 - 0.999^t)), as in the algorithm of Adam's paper;
+    TensorFlow adds epsilon to sqrt(square) and corrects both moments by the step size.
     """
     mean, root = 1 - 0.9**t, np.sqrt(1 - 0.999**t)
     return (mean, 1 / root) if adam == "pytorch" else (mean / root, np.ones_like(root))
 
 
 def adam_step(gradient: Array, mean: Array, square: Array, rate: Any, root: Any) -> Array:
-    """Change both moments in place, and return what to subtract from the parameters.
+    """Update both moments in place, and return the change to subtract from the parameters.
 
-    `rate` is the step size over the divisor of `corrections`, and `root` their second number.
+    `rate` is the step size divided by the first number of `corrections`, and `root` is the second.
     """
     dtype = mean.dtype.type
     mean += (gradient - mean) * dtype(0.1)
@@ -40,7 +40,7 @@ def adam_step(gradient: Array, mean: Array, square: Array, rate: Any, root: Any)
 
 
 def half_cosine(steps: int) -> Array:
-    """Return the factor of the step size at each step: from 1 to almost 0 by a half cosine.
+    """Return the factor of the step size at each step, a half cosine from 1 to almost 0.
 
     >>> half_cosine(4).round(3)
     array([1.   , 0.854, 0.5  , 0.146])
@@ -51,10 +51,10 @@ def half_cosine(steps: int) -> Array:
 def judge_losses(
     loss: Any, best_loss: Any, mark: Any, waited: Any, patience: float = math.inf, tolerance: float = 0.0
 ) -> tuple[Any, Any, Any]:
-    """Return of each member whether its validation loss is its best, whether it is progress, and how long it waited.
+    """Return for each member whether its validation loss is its lowest, whether it is progress, and the new `waited`.
 
-    The best is the least so far. Progress is a loss below the mark, the last one that was progress, by more than the
-    tolerance; `waited` is the number of validations since. A member that has waited for `patience` of them has ended.
+    A loss is progress if it is below the mark, the last loss that was progress, by more than the tolerance. `waited`
+    counts the validations since then; a member stops when it reaches `patience`.
 
     >>> judge_losses(np.array([2.0, 0.95]), np.array([3.0, 1.0]), np.array([3.0, 1.0]), np.array([4, 4]), tolerance=0.1)
     (array([ True,  True]), array([ True, False]), array([0, 5]))
@@ -66,7 +66,7 @@ def judge_losses(
 
 
 def whole_looks(patience: float) -> int:
-    """Return the number of looks after which patience is at its end; no training has as many as 2^31 - 1.
+    """Return the number of validations without progress after which a member stops, at most 2^31 - 1.
 
     >>> whole_looks(3), whole_looks(2.5), whole_looks(math.inf)
     (3, 3, 2147483647)

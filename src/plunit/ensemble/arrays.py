@@ -1,4 +1,4 @@
-"""The arrays of an ensemble: NumPy's, float32 or float64, members on the last axis; and columns scaled for training."""
+"""Arrays of an ensemble: NumPy, float32 or float64, members on the last axis; and columns scaled for training."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-ROUNDING = 8  # units in the last place; values that differ by less count as equal
+ROUNDING = 8  # values that differ by fewer units in the last place count as equal
 
 
 def check_unmasked(name: str, values: Any) -> None:
-    """Raise ValueError if entries of a NumPy array are masked: the values below a mask do not belong to the data."""
+    """Raise ValueError if a NumPy array has masked entries: their values do not belong to the data."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         mask = np.ma.getmaskarray(values)
         raise ValueError(
-            f"{name} must not be masked, got {int(mask.sum())} masked numbers, the first at index "
+            f"{name} must not be masked, got {int(mask.sum())} masked values, the first at index "
             f"{tuple(np.argwhere(mask)[0].tolist())}; drop those rows, or fill them with array.filled(value)"
         )
 
@@ -27,14 +27,14 @@ NOT_REAL = {
     "m": "divide it by a unit such as np.timedelta64(1, 's')",
     "M": "subtract a date and divide by a unit such as np.timedelta64(1, 's')",
 }
-"""Kind of a dtype that would lose its meaning as floating point, and the remedy."""
+"""Kinds of dtypes that would lose their meaning as floating point, with the remedy."""
 
 
 def as_array(values: Any, dtype: Any = None, name: str = "an array") -> Array:
-    """Return values as a NumPy array of floating point; tensors of other frameworks come through `__array__`.
+    """Return values as a floating-point NumPy array; tensors of other frameworks are converted by `__array__`.
 
-    A tensor that requires a gradient is detached. All but floating-point types become float32, unless `dtype`
-    says otherwise. Masked entries, complex numbers and dates are refused with the name.
+    A tensor that requires a gradient is detached. Dtypes other than floating point become float32, unless `dtype`
+    says otherwise. Masked entries, complex numbers and dates raise ValueError with the name.
     """
     check_unmasked(name, values)
     values = values.detach() if hasattr(values, "detach") else values
@@ -61,9 +61,9 @@ def as_factors(name: str, value: Any, dtype: Any) -> Array:
 
 
 def as_many(name: str, value: Array, count: int) -> Array:
-    """Return a number, or one for each of `count`, as a new array [count]."""
+    """Return a number, or an array of `count` numbers, as a new array [count]."""
     if value.shape not in {(), (1,), (count,)}:
-        raise ValueError(f"{name} must be a number or [{count}], got {value.shape}")
+        raise ValueError(f"{name} must be a number or an array [{count}], got the shape {value.shape}")
     return np.array(np.broadcast_to(value, count))
 
 
@@ -78,29 +78,29 @@ class Scale:
     def of(cls, values: Array, weight: Array, constant: float = 1.0) -> Scale:
         """Return the scale that gives columns with mean 0 and variance 1.
 
-        A column whose values are equal except for `ROUNDING` has the spread `constant` of its largest value.
+        The spread of a column whose values are equal up to `ROUNDING` is `constant` times its largest value.
         """
         largest = np.abs(values).max(0, initial=0)
         largest = np.where(largest > 0, largest, 1.0)
-        unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)  # squares of large numbers overflow; a power of 2 is exact
+        unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)  # squares of large numbers would overflow; a power of 2 is exact
         units = values / unit
         mean = np.average(units, axis=0, weights=weight)
-        mean += np.average(units - mean, axis=0, weights=weight)  # what rounding lost
+        mean += np.average(units - mean, axis=0, weights=weight)  # corrects for rounding
         spread = np.sqrt(np.average((units - mean) ** 2, axis=0, weights=weight))
         return cls(mean * unit, np.where(is_constant(values) | (spread == 0), constant * largest, spread * unit))
 
     def __call__(self, values: Array) -> Array:
-        """Return scaled columns."""
+        """Return the scaled columns."""
         scaled: Array = (values - self.mean) / self.spread
         return scaled
 
 
 def is_constant(values: Array) -> Array:
-    """Return whether the values of each column are equal except for `ROUNDING`.
+    """Return for each column whether its values are equal up to `ROUNDING`.
 
     >>> is_constant(np.array([[0.3, 1e15], [0.1 + 0.2, 1e15 + 30]]))
     array([ True, False])
     """
     units = np.spacing(np.abs(values).max(0, initial=0))
-    half = values.max(0) / 2 - values.min(0) / 2  # the whole may overflow
+    half = values.max(0) / 2 - values.min(0) / 2  # the full difference may overflow
     return np.asarray(half <= ROUNDING / 2 * units)

@@ -1,8 +1,8 @@
 """The best of many starts and shapes: train all for a while, continue with the better half, and so on.
 
-This is successive halving (Jamieson and Talwalkar, 2016; docs/glossary.md). `halve` is the algorithm, for anything
-that is a `Race`: networks here (`search_networks`), densities in `plunit.densities.searching`. The best networks get
-the second-order finish of `levenberg_marquardt`, where the validation rows say that it pays.
+This is successive halving (Jamieson and Talwalkar, 2016; docs/glossary.md). `halve` is the algorithm, for any `Race`:
+networks here (`search_networks`), densities in `plunit.densities.searching`. The best networks get the second-order
+finish of `levenberg_marquardt` if the validation rows show that it pays.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from plunit.ensemble.training_data import Rows, StepData, Validation, held_point
 from plunit.ensemble.training_state import Engine, State, Steps, initial_state
 from plunit.programs.libraries import choose_engine
 
-LAST = 0.3  # the last layer starts smaller than the others by this factor: near the mean of the targets
+LAST = 0.3  # the last layer starts smaller by this factor, so that outputs begin near the mean of the targets
 
 RUNGS = (0.125, 0.25, 0.5, 1.0)
-"""After these parts of the steps the worse half of the members ends; after the last all do."""
+"""Fractions of the steps after which the worse half of the members stops; after the last one all stop."""
 
 MOST_FINISH = 100
-"""The maximum number of steps of a finish "auto"; more give little."""
+"""The maximum number of steps of an "auto" finish; more gain little."""
 
 PROBE, PROBED = 8, 2
-"""After 8 steps of the 2 best members "auto" decides, if the least validation loss was below `PROMISING` before."""
+"""If the lowest validation loss is below `PROMISING`, "auto" tries 8 steps on the 2 best members and then decides."""
 
 PROMISING = 0.02
-"""In units of the variance of the target. Where more is left there is noise, or the network is too small."""
+"""In units of the variance of the target. A higher loss means noise, or a network that is too small."""
 
 FALL = 0.98
-"""The finish continues if a loss falls to this fraction or less; of functions 0.4 to 0.93, of tables 1."""
+"""The finish continues if a loss falls to this fraction or less; functions reach 0.4 to 0.93, tables 1."""
 
-_SHARE = 5.5  # numbers of J^T J that take 1.9 times as long as one number of Adam's steps, by the compiled programs
+_SHARE = 5.5  # operations of J^T J that take 1.9 times as long as one of Adam's, in the compiled programs
 
 
 class Race(Protocol):
-    """Members in training, and those that have ended.
+    """Members in training, and those that have stopped.
 
-    `advance` and `drop` return another race and leave this one as it is, so that Ctrl-C, which Python may raise
-    anywhere inside of them, finds all members after the same step.
+    `advance` and `drop` return another race and leave this one unchanged. So all members are at the same step after
+    Ctrl-C, which Python may raise anywhere inside them.
     """
 
     @property
@@ -60,16 +60,16 @@ class Race(Protocol):
         """Return the number of parameters of each member in training."""
 
     def standings(self) -> Array:
-        """Return the least validation loss of each member in training, or its place among those it competes with."""
+        """Return the lowest validation loss of each member in training, or its rank among its competitors."""
 
     def least(self) -> float:
-        """Return the least validation loss of all members; infinite before the first look."""
+        """Return the lowest validation loss of all members; infinite before the first validation."""
 
     def advance(self: Racing, last: int) -> Racing:
         """Return the race after `last` steps."""
 
     def drop(self: Racing, worse: Array) -> Racing:
-        """Return the race after the end of those members in training for which `worse` is true."""
+        """Return the race without the members in training for which `worse` is true; they have stopped."""
 
 
 Racing = TypeVar("Racing", bound=Race)
@@ -78,18 +78,18 @@ Racing = TypeVar("Racing", bound=Race)
 def halve(
     race: Racing, steps: int, every: int, keep: int, work: float, progress: Progress, marks: Sequence[int] = ()
 ) -> tuple[Racing, bool]:
-    """Train all members and end the worse half at each rung; return the race at its end, and whether it was Ctrl-C.
+    """Train all members and stop the worse half at each rung; return the final race, and whether Ctrl-C ended it.
 
     Args:
-        race: before the first step.
-        steps: for the members that are trained to the end.
-        every: steps from one look at the validation rows to the next; rungs are at looks.
-        keep: the least number of members that are trained to the end.
-        work: what `estimate_work` returns.
-        progress: see `search_networks`. Before the first look, when nothing is known, training continues.
+        race: the race before the first step.
+        steps: the number of steps of the members that are trained to the end.
+        every: steps between validations; rungs are at validations.
+        keep: the minimum number of members that are trained to the end.
+        work: the result of `estimate_work`.
+        progress: see `search_networks`. It cannot stop training before the first validation.
         marks: steps at which the race must pause.
 
-    Before a validation loss is known Ctrl-C raises KeyboardInterrupt.
+    Before the first validation, Ctrl-C raises KeyboardInterrupt.
     """
     rungs = [min(steps, math.ceil(part * steps / every) * every) for part in RUNGS]
     done, pace, interrupted = 0.0, Pace(), False
@@ -111,7 +111,7 @@ def halve(
 
 
 def estimate_work(sizes: Sequence[int], steps: int, keep: int) -> float:
-    """Return the steps of all rungs, times the parameters of their members, as if all shapes ended alike."""
+    """Return the total of steps times parameters over all rungs, as if every shape lost the same fraction."""
     members, total, previous = len(sizes), 0.0, 0.0
     for part in RUNGS:
         total += members / len(sizes) * (part - previous)
@@ -120,12 +120,12 @@ def estimate_work(sizes: Sequence[int], steps: int, keep: int) -> float:
 
 
 def finish_operations(work: float, batch: int) -> float:
-    """Return the multiplications of a finish that takes 1.9 times as long as this work of `estimate_work` by Adam."""
+    """Return the multiplications of a finish that takes 1.9 times as long as Adam takes for `work`."""
     return _SHARE * work * batch
 
 
 def places(losses: Array, fold: Array) -> Array:
-    """Return the place of each member, from 0, among those of its fold; losses on other rows are not comparable.
+    """Return the rank of each member, from 0, within its fold; losses on different rows are not comparable.
 
     >>> places(np.array([3.0, 1.0, 9.0, np.nan, 7.0]), np.array([0, 0, 1, 0, 1])).tolist()
     [1, 0, 1, 2, 0]
@@ -148,17 +148,17 @@ def _worse(losses: Array, keep: int) -> Array:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One member of a search."""
+    """A member of a search after its training."""
 
     network: MLP
     start: int  # the number of its start, from 0
-    loss: float  # the least loss on the validation rows
+    loss: float  # the lowest validation loss
     best_step: int  # the number of steps after which it was found
     steps: int  # the number of steps taken
     theta: Array  # the parameters after `best_step` steps, [parameters]
-    history: Array  # training losses, one every 16 steps taken
-    looks: Array  # validation losses, one every `Validation.every` steps taken
-    first_held: int = 0  # where the rows begin that were held from it
+    history: Array  # training losses, one for every 16 steps
+    looks: Array  # validation losses, one for every `Validation.every` steps
+    first_held: int = 0  # the first of its validation rows, if rows are held
 
 
 def search_networks(
@@ -183,25 +183,25 @@ def search_networks(
 
     Args:
         networks: the shapes.
-        rows: the table to train on; its `seeds` are not used, each member draws by its own. With `held` rows, start i
-            is trained on all but those that begin at firsts[i], and these decide: starts of one fold, with the same
-            rows, compete with each other, and each fold keeps the same number.
-        validation: the rows that decide, if none are held.
-        starts: members of each shape.
-        steps: for those that are trained to the end. Adam's step size falls to 0 by a half cosine.
-        keep: the least number of members that are trained to the end.
-        finish: steps of Levenberg and Marquardt on all rows that follow for the best `finishers` members of each shape;
-            "auto" takes as many as are worth it (`_Finishing`). A member takes their result if its loss of
-            validation is lower. For least squares only.
+        rows: the table to train on; its `seeds` are not used, each member has its own. With `held` rows, start i is
+            trained on all rows except those that begin at firsts[i], on which it is validated. Starts of one fold,
+            with the same rows, compete with each other, and each fold keeps the same number.
+        validation: the validation rows, if none are held.
+        starts: the number of members of each shape.
+        steps: steps of the members that are trained to the end. Adam's step size falls to 0 by a half cosine.
+        keep: the minimum number of members that are trained to the end.
+        finish: the number of Levenberg-Marquardt steps on all rows that follow for the best `finishers` members of each
+            shape; "auto" takes as many as are worth it (`_Finishing`). Their result is used if it lowers the
+            validation loss. Only for least squares.
         finishers: see `finish`.
         seed: member i of shape j starts with the generator of (seed, j, i).
         alpha: the outer slope of PLU.
         c: the half-width of its inner piece.
-        engine: "native" or "numpy"; by default native where possible.
-        progress: called now and then with the part of the work that is done and the least loss so far. If it returns
-            true, the search ends with what it has found, after the first look at the earliest.
-        interrupted: called if Ctrl-C has ended the search with what it had found; by default a warning.
-        options: loss, lr and decay, as `train` takes them; a decay for each start.
+        engine: "native" or "numpy"; by default native if possible.
+        progress: called now and then with the fraction of the work done and the lowest loss so far. If it returns
+            true, the search ends with the members so far, after the first validation at the earliest.
+        interrupted: called if Ctrl-C ended the search; the default is a warning.
+        options: loss, lr and decay as in `train`; decay is a number, or one for each start.
     """
     name = choose_engine(engine)
     advance = ENGINES[name]
@@ -226,14 +226,14 @@ def search_networks(
 
 @dataclass
 class _Starts(State):
-    """The members of one shape that still train."""
+    """The members of one shape that are in training."""
 
-    number: Array  # of each start, [S]
-    seeds: Array  # of the draws, [S]
-    firsts: Array  # of the rows that are held, [S]
+    number: Array  # the number of each start, [S]
+    seeds: Array  # the seeds of the draws, [S]
+    firsts: Array  # the first held row of each, [S]
 
     def points(self, rows: Rows, validation: Validation) -> tuple[StepData, StepData]:
-        """Return the table with the draws of these members, and the points that they are validated on."""
+        """Return the table with the draws of these members, and their validation points."""
         drawn = replace(rows, seeds=self.seeds.tolist(), firsts=self.firsts.tolist())
         given = points(drawn, 1, self.network, self.theta)
         if rows.held:
@@ -241,9 +241,9 @@ class _Starts(State):
         return given, points(validation.rows(), 1, self.network, self.theta)
 
     def candidate(self, i: int, step: int, validation: Validation) -> Candidate:
-        """Return what member i has found by this step."""
+        """Return the result of member i at this step."""
         looked = np.flatnonzero(np.isfinite(self.looks[:, i]))
-        if self.waited[i] >= validation.patience and len(looked):  # it ended before the rung did
+        if self.waited[i] >= validation.patience and len(looked):  # it stopped before the rung
             step = int(looked[-1] + 1) * validation.every
         return Candidate(
             self.network,
@@ -316,17 +316,17 @@ def _start_members(network: MLP, seed: Sequence[int], starts: int, firsts: Seque
 
 @dataclass(frozen=True)
 class _Finishing:
-    """What finishes the best members of a search.
+    """The finish of the best members of a search.
 
     Attributes:
-        steps: of Levenberg and Marquardt, or "auto": as many as take about 1.9 times as long as the search did, at most
-            `MOST_FINISH`, and none where the best members gain little from the first ones.
+        steps: the number of Levenberg-Marquardt steps. "auto" takes as many as need about 1.9 times the time of the
+            search, at most `MOST_FINISH`, and none if the best members gain little from the first ones.
         count: the number of members of each shape that are finished, equally many of each fold.
-        work: Adam's steps of all members, times their parameters.
-        rows: on which they are finished.
-        validation: rows that decide.
-        options: of `finish_members`.
-        progress: shows only the finish.
+        work: the total of Adam's steps times parameters.
+        rows: the rows on which the members are finished.
+        validation: the validation rows.
+        options: options of `finish_members`.
+        progress: called for the finish only.
         pressed: gets an entry at Ctrl-C, which ends the finish.
     """
 
@@ -340,7 +340,7 @@ class _Finishing:
     pressed: list[bool]
 
     def members(self, found: Sequence[Candidate]) -> list[Candidate]:
-        """Return the members; those that were finished with the result, if their validation loss is lower."""
+        """Return the members, finished ones with the result if their validation loss is lower."""
         if self.rows.held:
             return self._of_folds(found)
         after: dict[int, Candidate] = {}
@@ -352,7 +352,7 @@ class _Finishing:
         return [after.get(id(one), one) for one in found]
 
     def _of_folds(self, found: Sequence[Candidate]) -> list[Candidate]:
-        """Finish the members of each fold on the rows that they have learned from; the others decide."""
+        """Finish the members of each fold on their training rows; the held rows validate."""
         folds = sorted({one.first_held for one in found})
         after: list[Candidate] = []
         for i, first in enumerate(folds):
@@ -369,7 +369,7 @@ class _Finishing:
         return after
 
     def _finish(self, some: list[Candidate], shape: int, shapes: int) -> list[Candidate]:
-        """Return some members of one shape after the finish; the first ones continue where their trial ended."""
+        """Return some members of one shape after the finish; the first ones continue from the end of their trial."""
         if self.steps != "auto":
             return self._better(
                 some, self._take_steps(some, int(self.steps), progress=part_of(self.progress, shape, shapes))
@@ -386,7 +386,7 @@ class _Finishing:
         return [*found, *(self._better(others, self._take_steps(others, steps, progress=halves[1])) if others else ())]
 
     def _affordable(self, some: list[Candidate]) -> int:
-        """Return how many steps of these members are worth the time, in proportion to Adam's operations."""
+        """Return how many steps of these members are worth their time, in proportion to Adam's operations."""
         rows = len(self.rows.x)
         operations = finish_operations(self.work, self.rows.batch or rows)
         return affordable_steps(some[0].network, rows, len(some), operations)
@@ -397,7 +397,7 @@ class _Finishing:
         return finish_members(some[0].network, start, self.rows, **options)
 
     def _better(self, some: list[Candidate], now: Finish) -> list[Candidate]:
-        """Return the members, or what became of them where the validation loss is lower."""
+        """Return the members, with the parameters after the finish where the validation loss is lower."""
         losses = square_losses(some[0].network, now.theta, self.validation.rows(), **self.options)
         return [
             replace(one, loss=loss, theta=new.copy()) if loss < one.loss else one

@@ -1,12 +1,12 @@
-"""A second-order finish: after Adam, steps of Levenberg and Marquardt bring a least-squares fit close to its optimum.
+"""A second-order finish: after Adam, Levenberg-Marquardt steps bring a least-squares fit close to its optimum.
 
-Let r be the residuals of a member, each times the root of its row's weight, and J their slopes in its parameters. A
+Let r be the residuals of a member, each times the root of its row's weight, and J their Jacobian in its parameters. A
 step leads to
 
     theta - (J^T J + damping D)^-1 J^T r,    D = diag(J^T J) + LIFT mean(diag(J^T J))
 
-in float64 (Levenberg, 1944; Marquardt, 1963; docs/glossary.md). It is kept only if the loss falls; then the next one
-is bolder, otherwise more careful. So no loss ever rises, and Ctrl-C keeps what has been reached.
+in float64 (Levenberg, 1944; Marquardt, 1963; docs/glossary.md). A step is kept only if the loss falls; then the damping
+falls, otherwise it rises. So no loss ever rises, and Ctrl-C keeps the parameters so far.
 
 J has one column for each parameter, and J^T J takes rows x parameters^2 operations: this is for small networks.
 `_native` calls programs/csrc/squares.h; `_numpy` states the same steps in NumPy.
@@ -36,35 +36,35 @@ from plunit.programs.interface import Squares, call_program, run_on_threads
 from plunit.programs.libraries import choose_engine, library
 
 DAMPING = 1e-3
-"""Of the first step of members that Adam has trained."""
+"""The initial damping of members that Adam has trained."""
 
 LIFT = 1e-3  # so that a parameter without effect moves little
 
 EASIER, HARDER = 0.25, 4.0
-"""The damping changes by these factors, after a step that is kept and after one that is not."""
+"""The factors of the damping after a step that is kept, and after one that is not."""
 
-FLOOR, HARDEST = 1e-14, 1e12  # it stays above the one; beyond the other a member has ended
+FLOOR, HARDEST = 1e-14, 1e12  # the damping stays above the first; a member stops when it exceeds the second
 
 PATIENCE = 12
-"""A member ends after this number of steps in a row without a fall of its loss by `TOLERANCE`, as a part of it."""
+"""A member stops after this number of steps in a row that do not lower its loss by the fraction `TOLERANCE`."""
 
 TOLERANCE = 1e-6
 
-_BLOCK = 256  # rows whose slopes are in memory at once, in NumPy
+_BLOCK = 256  # rows whose Jacobian is in memory at once, in NumPy
 
 
 @dataclass
 class Finish:
-    """Members on their way, and at the end.
+    """The state of members during and after the finish.
 
     Attributes:
         theta: the parameters [parameters, S], in float64.
-        loss: the mean square error of each on its rows [S], with their weights.
-        steps: how many steps each has taken [S]; a member that stalls ends early.
-        damping: of the next step of each [S].
-        waited: how many steps in a row have not lowered the loss [S].
+        loss: the weighted mean square error of each on its rows [S].
+        steps: the number of steps each has taken [S]; a member that stalls stops early.
+        damping: the damping of the next step of each [S].
+        waited: the number of steps in a row that have not lowered the loss [S].
         unit: for a power above 2, the largest error of each at the start [S].
-        power: of the errors.
+        power: the power of the errors.
     """
 
     theta: Array
@@ -97,26 +97,26 @@ def finish_members(
     progress: Progress = lambda done, best: None,
     interrupted: Callable[[], object] | None = None,
 ) -> Finish:
-    """Lower every member's mean square error by up to `steps` steps of Levenberg and Marquardt on all of its points.
+    """Lower every member's mean square error by up to `steps` Levenberg-Marquardt steps on all of its points.
 
     Args:
         network: the form of the members.
-        theta: where they start [parameters, S], or what an earlier call returned, to go on with it; left as it is. A
-            member that is not finite stays.
-        data: a fixed batch or the `Rows` of a table, all of which count at each step.
-        steps: the most steps of a member.
+        theta: the start [parameters, S], or the result of an earlier call, to continue it; not changed. A member that
+            is not finite is returned as it is.
+        data: a fixed batch or the `Rows` of a table; every step uses all of them.
+        steps: the maximum number of steps of a member.
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
         c: the half-width of its inner piece, in the same shapes.
-        damping: of the first step. Less is bolder: 0.001 suits members that are trained, 0.1 those that are not.
-        power: the mean of |error|^power is lowered, errors in units of the largest one at the start; 2 is the mean
-            square error. The larger it is, the more the largest errors count.
-        engine: "native" (compiled) or "numpy"; by default native where possible.
-        progress: called now and then with the part of the steps that is done and the least loss; if it returns true,
-            the steps end there.
-        interrupted: called if Ctrl-C has ended the steps; by default a warning. What has been reached is kept.
+        damping: the damping of the first step: 0.001 suits trained members, 0.1 others.
+        power: lower the mean of |error|^power, with errors in units of the largest one at the start; 2 is the mean
+            square error. The larger the power, the more the largest errors count.
+        engine: "native" (compiled) or "numpy"; by default native if possible.
+        progress: called now and then with the fraction of the steps done and the lowest loss; if it returns true, the
+            steps end.
+        interrupted: called if Ctrl-C ended the steps; the default is a warning. The parameters so far are returned.
 
-    Each member is computed by one thread. So with the compiled program its bits depend on its own start and rows only;
-    with NumPy they may depend on how many threads BLAS has.
+    One thread computes each member. So with the compiled program its bits depend only on its own start and rows; with
+    NumPy they may depend on the number of BLAS threads.
 
     >>> from plunit.ensemble import MLP, initial
     >>> x = np.linspace(-3, 3, 60)[None]
@@ -130,7 +130,7 @@ def finish_members(
     as_positive("damping", damping, 0.1)
     if not isinstance(data, (Rows, tuple, list)):
         raise ValueError(
-            f"a finish needs all points at once, a pair (inputs, targets) or Rows, got {type(data).__name__}"
+            f"data must be a pair (inputs, targets) or Rows, got {type(data).__name__}; a finish needs all points"
         )
     earlier = theta if isinstance(theta, Finish) else None
     theta = earlier.theta if earlier else as_array(theta, np.float64, "theta")
@@ -166,7 +166,7 @@ def square_losses(network: MLP, theta: Any, data: Data | Rows, **options: Any) -
 
 
 def affordable_steps(network: MLP, rows: int, members: int, operations: float) -> int:
-    """Return how many steps of some members take this number of operations: J^T J of all rows, and its factor.
+    """Return how many steps of `members` members take this number of operations (J^T J and its factorisation).
 
     >>> affordable_steps(MLP((1, 9, 1)), 200, 4, 1e8)
     112
@@ -176,7 +176,7 @@ def affordable_steps(network: MLP, rows: int, members: int, operations: float) -
 
 
 def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
-    """Take steps by the compiled program, in place; threads share the members."""
+    """Take steps in place by the compiled program; threads share the members."""
     network = state.network
     arrays = [np.moveaxis(part[0], (0, 1, 2), (2, 1, 0)) for part in (given.x, given.y)]  # [S or 1, rows, units]
     members = max(len(part) for part in arrays)
@@ -223,7 +223,7 @@ def _native(state: State, given: StepData, now: Finish, steps: int) -> None:
 
 
 def _numpy(state: State, given: StepData, now: Finish, steps: int) -> None:
-    """Take steps in NumPy, in place, one member after the other: what the compiled program does."""
+    """Take steps in place in NumPy, one member after the other, as the compiled program does."""
     with np.errstate(all="ignore"):
         for i in range(state.members):
             x, y = (part[..., [i if part.shape[3] > 1 else 0]] for part in (given.x, given.y))
@@ -257,7 +257,7 @@ def _advance_member(state: State, given: StepData, now: Finish, i: int, steps: i
 
 
 def _blocks(state: State, given: StepData, theta: Array) -> Iterator[tuple[State, Array, Array, Array]]:
-    """Yield a member and blocks of its rows: inputs, targets, and the root of what each row counts in the loss."""
+    """Yield the member with blocks of its rows: inputs, targets, and the root of each row's weight in the loss."""
     own = replace(state, theta=theta)
     x, y = (np.moveaxis(part[0], -1, 0) for part in (given.x, given.y))
     count = x.shape[2]
@@ -277,9 +277,10 @@ def _loss(state: State, given: StepData, theta: Array, power: int, unit: float) 
 
 
 def _normal(state: State, given: StepData, theta: Array, power: int, unit: float) -> Array:
-    """Return [J r]^T [J r] of a member, [parameters + 1, parameters + 1], rows times the root of |r|^(power - 2).
+    """Return [J r]^T [J r] of a member, [parameters + 1, parameters + 1].
 
-    The second derivative of |r|^power has the factor power - 1, by which this r is divided.
+    Rows are scaled by the root of |r|^(power - 2). The second derivative of |r|^power has the factor power - 1, by
+    which r is divided here.
     """
     size = state.network.parameters + 1
     total = np.zeros((size, size))

@@ -5,8 +5,8 @@ With t for the maximum, u = (d, t) and slacks s > 0 the constraints are
     J d - t + s_1 = -e,    -J d - t + s_2 = e,    d + s_3 = reach,    -d + s_4 = reach,
 
 and each has a multiplier z > 0. Mehrotra's predictor and corrector (1992; Nocedal and Wright, chapter 14) lead to
-s z = 0. Each step solves the normal equations J^T (z_1 / s_1 + z_2 / s_2) J + diag(...), bordered by t. The start is
-feasible for both programs, and remains so. Nobody has to believe the answer: a step is kept if the error falls.
+s z = 0. Each step solves the normal equations J^T (z_1 / s_1 + z_2 / s_2) J + diag(...), bordered by t. The iterates
+are feasible for both programs. The answer need not be trusted: a step is kept only if the error falls.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy as np
 from plunit.ensemble.arrays import Array
 
 ITERATIONS = 30
-"""Maximum number of steps; about 12 are usual."""
+"""Maximum number of steps; about 12 are typical."""
 
 _GAP = 0.03
-"""The steps end when the optimum is known to this fraction of the fall from the start."""
+"""The steps end when the optimum is known to this fraction of the decrease since the start."""
 
-_BACK = 0.97  # of the way to the nearest bound
-_LIFT = 1e-14  # of the mean of the diagonal, so that a column of zeros does not divide by 0
+_BACK = 0.97  # fraction of the distance to the nearest bound
+_LIFT = 1e-14  # fraction of the mean of the diagonal, so that a column of zeros does not divide by 0
 
 Quadruple = tuple[Array, Array, Array, Array]
 
 
 def chebyshev_step(errors: Array, slopes: Array, reach: Array) -> tuple[Array, float]:
-    """Return d [parameters] that about minimises max |errors + d slopes| within |d| <= reach, and that maximum.
+    """Return d [parameters] that nearly minimises max |errors + d slopes| within |d| <= reach, and that maximum.
 
     Args:
         errors: [n], not all 0.
@@ -58,7 +58,7 @@ class _Program:
         self.now = errors
 
     def advance(self) -> bool:
-        """Take a step; return False at the optimum, or where rounding ends the way."""
+        """Take a step; return False at the optimum, or when rounding prevents progress."""
         s = self._slacks()
         gap = sum(float(a @ b) for a, b in zip(s, self.z, strict=True))
         if gap < _GAP * max(1.0 - (self.t - gap), 1e-3):
@@ -115,7 +115,7 @@ class _Normal:
             self.bordered = self.inverse @ self.border
 
     def step(self, products: list[Array]) -> _Change:
-        """Return the step after which s z has changed by these products, to first order."""
+        """Return the step that changes s z by these products, to first order."""
         y = [a / b for a, b in zip(products, self.s, strict=True)]
         right = -(self.slopes @ (y[0] - y[1]) + y[2] - y[3])
         inner = self.inverse @ right

@@ -1,12 +1,12 @@
 """Minimax: lower the largest error of trained networks instead of their mean square error.
 
-First steps of Levenberg and Marquardt lower the mean of |error|^p, with p = 2, 4, 8: the larger p is, the more the
-largest errors count. Then come linear programs (`linear_programs.py`): of the errors e and their slopes J in the
-parameters, the step d with the smallest max |e + J d| within a trust region, which grows and shrinks with success. The
-members with the smallest largest errors continue. No member gets a larger error than it had.
+First, Levenberg-Marquardt steps lower the mean of |error|^p for p = 2, 4, 8: the larger p is, the more the largest
+errors count. Then linear programs (`linear_programs.py`) find the step d with the smallest max |e + J d| for the errors
+e and their Jacobian J, within a trust region that grows with success and shrinks without. At each stage the members
+with the smallest maximum errors continue. No member's maximum error ever grows.
 
-Against a formula the errors are largest at the kinks of a network, and these move. So points follow them: before each
-stage and after each program, the points with large errors climb, and the peaks that they reach become points.
+Against a formula the errors are largest at the kinks of a network, which move. So the points follow them: before each
+stage and after each program, the points with large errors climb, and the peaks that they reach are added.
 """
 
 from __future__ import annotations
@@ -29,46 +29,47 @@ from plunit.ensemble.outputs import output_blocks
 from plunit.ensemble.training_state import initial_state
 
 BEGINNERS = 8
-"""Number of members that begin."""
+"""Number of members at the start."""
 
 POWERS = ((2, 8, 40), (4, 6, 20), (8, 4, 20))
-"""Powers of the errors, the number of members whose errors they lower, and the steps of each."""
+"""Stages: the power of the errors, the number of members that continue, and the steps of each."""
 
 _PROGRAMS = ((4, 12), (1, 30))
-"""Number of members that continue, and the maximum number of linear programs of each."""
+"""Stages: the number of members that continue, and the maximum number of linear programs for each."""
 
 ACTIVE, PER_PARAMETER = 0.75, 6
-"""A program has the errors above this fraction of the largest, and at most this number of them for each parameter."""
+"""A program uses the errors above this fraction of the largest, and at most this number of them per parameter."""
 
 _REACH, LEAST_REACH = 0.01, 3e-5
-"""The trust region at first, and where a member ends: how much a parameter may change the outputs, as a fraction of the
-largest error."""
+"""The initial trust region, and the size at which a member stops: how much a parameter may change the outputs, as a
+fraction of the largest error."""
 
 GOOD, POOR = (0.6, 1.7), (0.25, 0.4)
-"""The trust region grows by 1.7 where a step brings more than 0.6 of what its program predicts, and shrinks by 0.4
-where it brings less than 0.25."""
+"""The trust region grows by the factor 1.7 if a step achieves more than 0.6 of the predicted decrease, and shrinks by
+0.4 if it achieves less than 0.25."""
 
 AGREED, _ROUNDS = 1.02, 4
-"""Programs follow while a search between the points finds an error that is larger by this factor, at most 4 times."""
+"""Programs are repeated, at most 4 times, while a search between the points finds an error larger by this factor."""
 
 PEAKS, CELLS, FRESH = 200, 1600, 2048
-"""The number of points that climb, at most one of each cell of the box, and of random points that are among them."""
+"""The maximum number of points that climb, the number of cells of the box, of which each sends at most one point, and
+the number of random points among the candidates."""
 
-_CLIMBS, _TRIES = 12, 6  # steps of a climb, and the random tries of each
+_CLIMBS, _TRIES = 12, 6  # steps of a climb, and random tries in each
 _HIGH = 0.7  # peaks above this fraction of the largest error become points
-_LIFT = 1e-3  # of the mean effect of a parameter, so that one without effect moves little
-_PROGRAM = 5.0  # steps of Levenberg and Marquardt on the same rows that take as long as a program
+_LIFT = 1e-3  # fraction of the mean effect of a parameter, so that one without effect moves little
+_PROGRAM = 5.0  # Levenberg-Marquardt steps on the same rows that take as long as a program
 
 
 @dataclass(frozen=True)
 class Target:
-    """The function that networks are fitted to, where it is known everywhere.
+    """The function that networks are fitted to, if it is known everywhere.
 
     Attributes:
-        values: f at points [n, in], [n, out]; errors are not counted where it is not finite.
+        values: returns f [n, out] at points [n, in]; errors are not counted where f is not finite.
         box: the ends of each input [in, 2].
-        worst: points [n, in] at which the errors of a member [parameters, 1] may be large, from a search that knows
-            more than random points.
+        worst: returns points [n, in] at which the errors of a member [parameters, 1] may be large, from a search that
+            is better than random points.
     """
 
     values: Callable[[Array], Array]
@@ -77,7 +78,7 @@ class Target:
 
 
 class Lowered(NamedTuple):
-    """The best members, [parameters, S], their largest errors [S], and which one of the start each was [S]."""
+    """The best members [parameters, S], their largest errors [S], and the number of each at the start [S]."""
 
     theta: Array
     largest: Array
@@ -99,25 +100,24 @@ def lower_largest_errors(
     progress: Progress = lambda done, least: None,
     interrupted: Callable[[], object] | None = None,
 ) -> Lowered:
-    """Lower the largest errors of trained members, and return the `best` ones, the one with the smallest error first.
+    """Lower the largest errors of trained members, and return the `best` ones, the smallest error first.
 
     Args:
         network: the form of the members.
-        theta: where they start [parameters, S], the most promising first; `BEGINNERS` begin, or `best` if that is more.
+        theta: the start [parameters, S], the most promising members first; `BEGINNERS` are used, or `best` if larger.
         x: points [n, in].
         y: targets [n, out].
-        operations: about how many multiplications it may take, apart from a few steps that are always taken.
-        best: how many members are returned.
-        formula: what the targets are values of: then points are added where the errors are largest.
+        operations: the approximate budget of multiplications; a few steps are always taken.
+        best: the number of members to return.
+        formula: the function of the targets; if given, points are added where the errors are largest.
         alpha: the outer slope of PLU.
         c: the half-width of its inner piece.
-        engine: "native" or "numpy", for the steps of Levenberg and Marquardt.
-        progress: called with the part that is done and the smallest of the largest errors; if it returns true, the work
-            ends.
-        interrupted: called if Ctrl-C has ended the work; by default a warning. The best so far is returned.
+        engine: "native" or "numpy", for the Levenberg-Marquardt steps.
+        progress: called with the fraction done and the smallest maximum error; if it returns true, the work ends.
+        interrupted: called if Ctrl-C ended the work; the default is a warning. The best members so far are returned.
 
-    The same start gives the same bits on the same processor, except that NumPy's products may depend on how many
-    threads BLAS has.
+    The same start gives the same bits on the same processor, except that NumPy's products may depend on the number of
+    BLAS threads.
     """
     theta = np.asarray(theta, np.float64)[:, : max(BEGINNERS, best)]
     points = _Points(network, alpha, c, x, y, formula)
@@ -148,7 +148,7 @@ class _Member:
 
 @dataclass(frozen=True)
 class _Points:
-    """Points x [n, in] with targets y [n, out], and what finds more of them."""
+    """Points x [n, in] with targets y [n, out], and the search for more."""
 
     network: MLP
     alpha: float
@@ -158,7 +158,7 @@ class _Points:
     formula: Target | None
 
     def errors(self, theta: Array) -> Array:
-        """Return the largest |error| over the outputs of one member at each point [n]; infinite instead of NaN."""
+        """Return the largest |error| over a member's outputs at each point [n]; NaN becomes infinite."""
         return self._errors_at(theta, self.x, self.y)
 
     def _errors_at(self, theta: Array, x: Array, y: Array) -> Array:
@@ -167,7 +167,7 @@ class _Points:
         return np.asarray(np.where(np.isfinite(y).all(axis=1), np.where(np.isnan(found), np.inf, found), 0.0))
 
     def join(self, x: Array) -> _Points:
-        """Return these points and others."""
+        """Return these points and the given ones, if there is a formula."""
         if self.formula is None or not len(x):
             return self
         y = self.formula.values(x)
@@ -175,7 +175,7 @@ class _Points:
         return replace(self, x=np.concatenate([self.x, x]), y=np.concatenate([self.y, y]))
 
     def peaks(self, theta: Array) -> Array:
-        """Return points with large errors of one member, from which random steps lead no higher; none for a table."""
+        """Return points where a member's errors are large, at local peaks of a random climb; none for a table."""
         if self.formula is None:
             return self.x[:0]
         rng, (low, high) = np.random.default_rng(len(self.x)), self.formula.box.T
@@ -200,7 +200,7 @@ class _Points:
         return np.asarray(x[found > _HIGH * found.max()])
 
     def linear(self, theta: Array, rows: Array) -> tuple[Array, Array]:
-        """Return the errors of one member at some points, and their slopes in the parameters [parameters, n out]."""
+        """Return a member's errors at some points, and their Jacobian in the parameters [parameters, n out]."""
         state = initial_state(self.network, theta, steps=0, alpha=self.alpha, c=self.c)
         outputs, slopes = numpy_steps.jacobian(state, self.x[rows].T[None])
         flat = np.moveaxis(slopes[:, :, 0], 1, 0).reshape(len(theta), -1)
@@ -209,7 +209,7 @@ class _Points:
 
 @dataclass
 class _Lowering:
-    """The members on their way, by their numbers."""
+    """The members during the work, by number."""
 
     points: _Points
     engine: str | None
@@ -220,7 +220,7 @@ class _Lowering:
     stopped: bool = False
 
     def lower(self, operations: float) -> None:
-        """Take the steps of all powers, then the programs."""
+        """Run the stages of all powers, then the linear programs."""
         stages = list(self._plan(operations))
         total = sum(cost for *_, cost in stages)
         for power, members, steps, cost in stages:
@@ -241,7 +241,7 @@ class _Lowering:
             self._agree(self.points.formula.worst)
 
     def _agree(self, worst: Callable[[Array], Array]) -> None:
-        """Go on with the best members until a search between the points finds no error that is larger by `AGREED`."""
+        """Repeat programs on the best members until a search between points finds no error larger by `AGREED`."""
         for _ in range(_ROUNDS):
             before = {number: self.known[number] for number in self.order()[: self.best]}
             for one in before.values():
@@ -257,7 +257,7 @@ class _Lowering:
                         return
 
     def _plan(self, operations: float) -> Iterator[tuple[int, int, int, float]]:
-        """Yield the power, or 0 for programs, the number of members that continue, their steps, and the cost of all."""
+        """Yield each stage: the power, or 0 for programs, the number of members, their steps, and the total cost."""
         parameters, rows = self.points.network.parameters, len(self.points.x)
         program = _PROGRAM * min(1.0, PER_PARAMETER * parameters / rows)
         stages = [(power, members, steps, 1.0) for power, members, steps in POWERS]
@@ -278,7 +278,7 @@ class _Lowering:
         return self._report(first + share * done)
 
     def order(self) -> list[int]:
-        """Return the numbers of the members, the one with the smallest largest error first."""
+        """Return the numbers of the members, the smallest maximum error first."""
         return sorted(self.known, key=lambda number: self.known[number].largest)
 
     def _take_steps(self, some: list[int], power: int, steps: int, report: Callable[[float], bool]) -> None:
@@ -312,7 +312,7 @@ class _Lowering:
             raise KeyboardInterrupt
 
     def _take_programs(self, number: int, count: int) -> Iterator[float]:
-        """Lower the largest error of a member by linear programs; yield the part that is done after each."""
+        """Lower the largest error of a member by linear programs; yield the fraction done after each."""
         points, theta, reach = self.points, self.known[number].theta, _REACH
         points = points.join(points.peaks(theta))
         errors = points.errors(theta)
@@ -329,7 +329,7 @@ class _Lowering:
             step, predicted = chebyshev_step(e, slopes, reach * largest / effect)
             trial = theta + step[:, None]
             after = points.errors(trial)
-            if after.max() < largest:  # the points know too little: look between them
+            if after.max() < largest:  # errors between the points may be larger
                 found = points.peaks(trial)
                 points = points.join(found)
                 errors, after = points.errors(theta), points.errors(trial)

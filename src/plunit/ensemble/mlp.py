@@ -75,7 +75,7 @@ class MLP:
     def alphas_and_cs(self, theta: Array, alpha: Any, c: Any, dtype: Any = None) -> tuple[Array, Array]:
         """Return the alpha and c in force, each [depth - 1, S]: the given ones, or the learned ones of theta.
 
-        Given ones are a number, [S] or [depth - 1, S]; they come in `dtype`, by default that of theta.
+        Given ones are a number, [S] or [depth - 1, S]; the result has `dtype`, by default that of theta.
         """
         if not self.learned:
             return broadcast(self, theta, alpha, dtype), broadcast(self, theta, c, dtype)
@@ -127,7 +127,7 @@ def preactivations(network: MLP, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 
     alphas, cs = network.alphas_and_cs(theta, alpha, c)
     h = np.moveaxis(x if x.ndim == 3 else x[..., None], -1, 0)
     for depth, (weight, bias) in enumerate(network.layers(theta)):
-        # one matrix product for each member: its sums have one order, however many members there are
+        # one matrix product for each member, so that the order of its sums does not depend on the number of members
         z = np.ascontiguousarray(np.moveaxis(weight, -1, 0)) @ h + bias.T[..., None]
         yield np.moveaxis(z, 0, -1)
         if depth < network.depth - 1:
@@ -135,7 +135,7 @@ def preactivations(network: MLP, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 
 
 
 def forward(network: MLP, theta: Any, x: Any, alpha: Any = 0.1, c: Any = 1.0) -> Array:
-    """F(x), [out, batch, S]; see `preactivations` for the arguments."""
+    """Return F(x), [out, batch, S]; see `preactivations` for the arguments."""
     *_, output = preactivations(network, theta, x, alpha, c)
     return output
 
@@ -163,11 +163,11 @@ def exact(network: MLP, theta: Any, alpha: Any = 0.1, c: Any = 1.0) -> Exact:
     if make is None:
         raise ValueError(f"{network.activation} is not piecewise linear; choose one of {', '.join(PIECEWISE)}")
     theta = as_array(theta)
-    # learned ones in the dtype of training, then exactly as float64
+    # learned ones are computed in the dtype of training, then converted exactly to float64
     alphas, cs = network.alphas_and_cs(theta, alpha, c, np.float64)
     layers: list[Any] = []
     for depth, pair in enumerate(network.layers(theta.astype(np.float64))):
-        # [1, S]: the same for all units, each member's own
+        # [1, S]: one for all units of a member
         between = [make(*(part[depth - 1][None].astype(np.float64) for part in (alphas, cs)))] if depth else []
         layers += [*between, pair]
     return ensemble(layers)

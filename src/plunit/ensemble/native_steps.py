@@ -1,4 +1,4 @@
-"""Training steps and outputs in float32, by the compiled program of programs/csrc/train.cpp."""
+"""Training steps and outputs in float32 by the compiled program of programs/csrc/train.cpp."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _ARRAYS = (
 
 
 def advance(parts: Sequence[Part], program: ctypes.CDLL | None = None) -> None:
-    """Take the steps of Adam of all ensembles, in place, by a given build of the program or the default one.
+    """Take Adam's steps of all ensembles in place, by a given build of the program or the default one.
 
-    Threads share the members of all ensembles. A MemoryError leaves ensembles of which some members have taken their
-    steps.
+    Threads share the members of all ensembles. After a MemoryError, some members have taken their steps and others
+    have not.
     """
     program = program or library()
     wholes = [fill_lanes(state) for state, _ in parts]
@@ -54,7 +54,7 @@ def advance(parts: Sequence[Part], program: ctypes.CDLL | None = None) -> None:
 
 
 def _task(state: State, steps: Steps) -> Struct:
-    """Return the task of a filled state; it holds the arrays that it points to."""
+    """Return the task of a padded state; it keeps the arrays that it points to alive."""
     check_capacity(state, steps)
     mean, root = corrections(np.arange(steps.first + 1, steps.last + 1, dtype=np.float64), steps.adam)
     drawn, rule, shares = steps.training.rows, steps.validation, steps.shares()
@@ -91,7 +91,7 @@ def form(network: MLP) -> dict[str, Any]:
 
 
 def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0) -> Array:
-    """F(x), [out, batch, S], for theta [parameters, S] and inputs [in, batch] in float32: `forward` up to rounding."""
+    """Return F(x), [out, batch, S], for float32 theta [parameters, S] and x [in, batch]: `forward` up to rounding."""
     whole, alphas, cs = map(_fill, (theta, *(np.array(broadcast(network, theta, value)) for value in (alpha, c))))
     found = np.empty((network.widths[-1], x.shape[1], whole.shape[1]), np.float32)
     tests = RowSources(x=_source(np.ascontiguousarray(x)[None, ..., None]), count=x.shape[1])
@@ -102,7 +102,7 @@ def values(network: MLP, theta: Array, x: Array, alpha: Any = 0.1, c: Any = 1.0)
 
 
 def fill_lanes(state: State) -> State:
-    """Return the state with a multiple of the vector's members and contiguous arrays: itself, or a copy."""
+    """Return the state, or a copy with contiguous arrays whose members are padded to a multiple of `VECTOR`."""
     arrays = {name: getattr(state, name) for name in _ARRAYS}
     whole: dict[str, Any] = {name: _fill(array) for name, array in arrays.items()}
     same = all(whole[name] is array for name, array in arrays.items())
@@ -110,7 +110,7 @@ def fill_lanes(state: State) -> State:
 
 
 def _fill(values: Array) -> Array:
-    """Repeat the last member up to a multiple of the vector, contiguous."""
+    """Return a contiguous array whose last member is repeated up to a multiple of `VECTOR`."""
     missing = -values.shape[-1] % VECTOR
     if not missing:
         return values if values.flags.c_contiguous and values.flags.writeable else np.array(values, order="C")
@@ -126,9 +126,9 @@ def _rows(points: StepData) -> Struct:
 
 
 def _source(part: Array) -> Struct:
-    """Return an array with shared members, or with contiguous members up to a multiple of the vector."""
+    """Return the struct of an array with shared members, or with contiguous members padded to `VECTOR`."""
     if not part.flags.aligned or any(stride % part.itemsize for stride in part.strides):
-        part = part.copy()  # the program steps by whole numbers, from an address that is a multiple
+        part = part.copy()  # the program's strides are whole elements, from an aligned address
     part = part if part.shape[3] == 1 else _fill(part)
     lengths = zip(part.strides, part.shape, strict=True)
     step, unit, point, member = (stride // part.itemsize if length > 1 else 0 for stride, length in lengths)

@@ -1,4 +1,4 @@
-"""The activations and the losses an ensemble can have, by name. `Nonlinearity` has the check-list for a new one.
+"""The activations and the losses of ensembles, by name. `Nonlinearity` has the check-list for a new one.
 
 >>> ACTIVATIONS["relu"].value(np.array([-1.0, 2.0]), 0.1, 1.0)
 array([0., 2.])
@@ -26,7 +26,7 @@ Function = Callable[[Array, Any, Any], Array]
 
 @dataclass(frozen=True)
 class Nonlinearity:
-    """a(z, alpha, c) for arrays; alpha and c broadcast with z and matter to PLU only.
+    """An activation a(z, alpha, c) of arrays; alpha and c broadcast with z, and only PLU uses them.
 
     Check-list for a new one; an activation has no parameters besides alpha and c:
 
@@ -38,11 +38,11 @@ class Nonlinearity:
       plunit/play/page/style.css, for light and dark.
 
     Attributes:
-        title: its name as printed.
-        value: a.
-        slope: da/dz, at kinks as PyTorch has it; PLU's kinks belong to the inner piece.
-        exact: the same function for `plunit.pieces`, of alpha and c; None if it is not piecewise linear.
-        module: the name of its class in `torch.nn`, of PLU in `plunit.torch`; None if it has no class.
+        title: the name as printed.
+        value: the function a.
+        slope: da/dz, at kinks as in PyTorch; PLU's kinks belong to the inner piece.
+        exact: returns the same function of alpha and c for `plunit.pieces`; None if it is not piecewise linear.
+        module: the name of its class in `torch.nn`, for PLU in `plunit.torch`; None if it has no class.
         learned: whether alpha and c are trained.
     """
 
@@ -123,11 +123,11 @@ ACTIVATIONS: dict[str, Nonlinearity] = {
         "Hardtanh",
     ),
 }
-"""Name to function."""
+"""The activations by name."""
 
 
 def title_of(name: str) -> str:
-    """Return an activation's name as printed; another name is returned as it is.
+    """Return an activation's name as printed; other names are returned unchanged.
 
     >>> title_of("leaky_relu"), title_of("annealed")
     ('leaky ReLU', 'annealed')
@@ -136,16 +136,16 @@ def title_of(name: str) -> str:
 
 
 def module_of(name: str) -> str:
-    """Return the name of an activation's class in PyTorch; ValueError if it has no class."""
+    """Return the name of an activation's PyTorch class; raise ValueError if it has none."""
     if (module := ACTIVATIONS[name].module) is None:
         has = ", ".join(other for other, one in ACTIVATIONS.items() if one.module)
-        raise ValueError(f"{name} has no module in PyTorch; activations that have one are {has}")
+        raise ValueError(f"{name} has no PyTorch module; choose one of {has}")
     return module
 
 
 Loss = Callable[[Array, Array], tuple[Array, Array]]
-"""Outputs z [S, units, points] and targets y [S or 1, units, points] to the loss of each point [S, points], and its
-gradient in z. A new one is an entry in `LOSSES` and one in programs/csrc/losses.h."""
+"""Returns the loss of each point [S, points] and its gradient in z, for outputs z [S, units, points] and targets y
+[S or 1, units, points]. A new loss is an entry in `LOSSES` and one in programs/csrc/losses.h."""
 
 
 def _square(z: Array, y: Array) -> tuple[Array, Array]:
@@ -169,7 +169,7 @@ def _softmax(z: Array, y: Array) -> tuple[Array, Array]:
 
 
 PROBABILITIES = {"logistic", "softmax"}
-"""The losses whose targets are from 0 to 1."""
+"""The losses with targets from 0 to 1."""
 
 LOSSES: dict[str, Loss] = {"square": _square, "logistic": _logistic, "softmax": _softmax}
 """Name to function."""

@@ -1,6 +1,7 @@
-"""Training steps in NumPy: the readable statement of what `native_steps` computes.
+"""Training steps in NumPy: a readable statement of the algorithm of `native_steps`.
 
-A step is Adam's (`plunit.ensemble.adam`), with decoupled weight decay (Loshchilov and Hutter, 2019; docs/glossary.md).
+The steps are Adam's (`plunit.ensemble.adam`), with decoupled weight decay (Loshchilov and Hutter, 2019;
+docs/glossary.md).
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from plunit.ensemble.training_state import Part, State, Steps, check_capacity
 
 
 def advance(parts: Sequence[Part]) -> None:
-    """Take the steps of Adam of all ensembles, in place.
+    """Take Adam's steps of all ensembles in place.
 
-    Inside, members come first: theta is [S, rows], values are [S, units, points], and a layer is one stacked product.
+    Internally, members come first: theta is [S, rows], values are [S, units, points], and a layer is one stacked
+    product.
     """
     for state, steps in parts:
         check_capacity(state, steps)
@@ -42,7 +44,7 @@ def outputs(state: State, x: Array) -> Array:
 
 
 def jacobian(state: State, x: Array) -> tuple[Array, Array]:
-    """Return the outputs [S, out, n] at x [S or 1, in, n], and the slopes of each in theta, [out, parameters, S, n]."""
+    """Return the outputs [S, out, n] at x [S or 1, in, n], and their slopes in theta, [out, parameters, S, n]."""
     return _Run(state, Steps(0, np.ones(1), StepData(x, x)))._jacobian(x)
 
 
@@ -85,7 +87,7 @@ class _Run:
         return [(a[:, None, None], c[:, None, None]) for a, c in zip(alphas, cs, strict=True)]
 
     def _forward(self, x: Array) -> tuple[list[Array], list[Array]]:
-        """Return the inputs h of all layers, and z of all layers."""
+        """Return the inputs h and the preactivations z of all layers."""
         h, inputs, outputs = x, [], []
         shapes = self._shapes()
         for depth, (weight, bias) in enumerate(self._layers()):
@@ -111,7 +113,7 @@ class _Run:
         return (losses * weight).mean(1), gradient
 
     def _jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the outputs [S, out, n], and the slopes of each in all parameters, [out, rows, S, n]."""
+        """Return the outputs [S, out, n], and their slopes in all parameters, [out, rows, S, n]."""
         inputs, outputs = self._forward(x)
         members, units, points = outputs[-1].shape
         found = np.zeros((units, self.theta.shape[1], members * points), self.theta.dtype)
@@ -129,7 +131,7 @@ class _Run:
         return outputs[-1], found.reshape(units, -1, members, points)
 
     def _backward(self, delta: Array, outputs: list[Array]) -> Iterator[tuple[int, Array, tuple[Array, ...]]]:
-        """Yield the number of each layer, the last first, delta there, and `_shape_slopes` of the activation before."""
+        """Yield each layer's number, the last first, its delta, and `_shape_slopes` of the activation before it."""
         shapes, layers = self._shapes(), self._layers()
         for depth in range(self.network.depth - 1, 0, -1):
             pulled, z = layers[depth][0].swapaxes(1, 2) @ delta, outputs[depth - 1]
@@ -138,7 +140,7 @@ class _Run:
         yield 0, delta, ()
 
     def _shape_slopes(self, pulled: Array, z: Array, alpha: Array, c: Array) -> tuple[Array, ...]:
-        """Return the slopes in alpha and in c by way of each unit, [S, units, n]; nothing unless they are learned."""
+        """Return the slopes in alpha and c through each unit, [S, units, n]; () unless they are learned."""
         if not self.network.learned:
             return ()
         edge, outside = np.sign(z) * c, np.abs(z) > c
@@ -146,7 +148,7 @@ class _Run:
         return in_alpha, np.where(outside, pulled * np.sign(z) * (1 - alpha), 0)
 
     def _raw_slopes(self, depth: int, in_alpha: Array, in_c: Array) -> Array:
-        """Return slopes [..., S] in raw alpha and raw c, [2, ..., S]; beyond the limit these have no effect."""
+        """Return the slopes in raw alpha and raw c, [2, ..., S]; 0 beyond the limit, where they have no effect."""
         a, b = (shape[:, 0, 0] for shape in self._shapes()[depth])
         inside = np.abs(self.network.raw(self.theta.T)[:, depth]) <= learned.LIMIT
         return np.stack([np.where(inside[0], in_alpha * a * (1 - a), 0), np.where(inside[1], in_c * b, 0)])
@@ -162,10 +164,10 @@ class _Run:
         for weight, _ in self._layers():
             weight *= kept
         change = adam_step(gradient, self.mean, self.square, rate, root)
-        self.theta -= np.where(over[:, None], 0, change)  # infinite gradients make NaN of a rate of 0
+        self.theta -= np.where(over[:, None], 0, change)  # a rate of 0 times an infinite gradient is NaN
 
     def _validate(self, step: int, rule: Validation, x: Array, y: Array, weight: Array) -> None:
-        """Look at the running mean, if there is one, else at the parameters."""
+        """Validate the running mean of the parameters if there is one, else the parameters."""
         theta = self.theta
         if self.shares is not None:
             self.theta = self.running

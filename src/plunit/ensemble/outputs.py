@@ -15,11 +15,11 @@ from plunit.ensemble.native_steps import form
 from plunit.programs.interface import Evaluation, call_program
 from plunit.programs.libraries import library, why_not_native
 
-NUMBERS = 2**16  # numbers of a block of rows that is evaluated at once: 0.5 MB stay in the caches
+NUMBERS = 2**16  # numbers in a block of rows that is evaluated at once: 0.5 MB stay in the caches
 
 
 def row_blocks(rows: int, numbers: int) -> list[slice]:
-    """Return blocks of rows that have `numbers` numbers each; a block has at least 16 rows, unless there are fewer.
+    """Return blocks of rows of `numbers` numbers each; a block has at least 16 rows, unless there are fewer.
 
     >>> row_blocks(600, 256)
     [slice(0, 300, None), slice(300, 600, None)]
@@ -32,10 +32,10 @@ def row_blocks(rows: int, numbers: int) -> list[slice]:
 def output_blocks(
     network: MLP, theta: Array, x: Array, alpha: float = 0.1, c: float = 1.0
 ) -> Iterator[tuple[slice, Array]]:
-    """Yield blocks of the rows of x [rows, in], and the outputs of members theta [parameters, S] there, [S, rows, out].
+    """Yield blocks of rows of x [rows, in], and the outputs [S, rows, out] of members theta [parameters, S] there.
 
-    With the program a row has the same bits whatever the other rows are; in NumPy that is up to BLAS. Numbers that
-    overflow are inf or NaN.
+    With the compiled program, the bits of a row do not depend on the other rows; with NumPy they may, because of BLAS.
+    Numbers that overflow are inf or NaN.
     """
     program = _program() if network.activation in PIECEWISE else None
     kept = network.widths[-1] if program else max(network.widths[1:])
@@ -49,11 +49,11 @@ def output_blocks(
 
 
 def native_outputs(program: ctypes.CDLL, network: MLP, theta: Array, x: Array, alpha: float, c: float) -> Array:
-    """Return the outputs at all rows, [S, rows, out], by a given build of the program."""
+    """Return the outputs for all rows, [S, rows, out], by a given build of the program."""
     shapes = network.alphas_and_cs(theta, alpha, c)
     members, rows = theta.shape[1], len(x)
     if theta.shape[0] != network.parameters or x.shape[1] != network.widths[0]:
-        raise ValueError(f"theta {theta.shape} and x {x.shape} do not belong to {network}")
+        raise ValueError(f"theta {theta.shape} and x {x.shape} do not fit {network}")
     arrays = (theta.T, shapes[0].T, shapes[1].T, x)
     weights, alphas, cs, inputs = (np.ascontiguousarray(part, dtype=np.float64) for part in arrays)
     task = Evaluation(

@@ -1,4 +1,4 @@
-"""Train an ensemble: many independent networks, each from its own start, as one."""
+"""Train an ensemble: many independent networks at once, each from its own start."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from plunit.ensemble.training_state import Engine, Steps, initial_state
 from plunit.programs.libraries import choose_engine, why_not_native
 
 ENGINES: dict[str, Engine] = {"native": native_steps.advance, "numpy": numpy_steps.advance}
-"""Name to function: the compiled program, and the same algorithm in NumPy."""
+"""The engines by name: the compiled program, and the same algorithm in NumPy."""
 
-_STREAMED = 64  # batches asked of a stream at once
+_STREAMED = 64  # batches requested from a stream at once
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Trained:
 
     Attributes:
         theta: the final parameters [parameters, S].
-        history: the losses [ceil(steps / stride), S]; row k is the loss before step k * stride. NaN after the end of a
-            member that ran out of patience.
-        checkpoints: parameters [len(checkpoints), parameters, S] after the steps asked for.
-        best: with validation, the parameters [parameters, S] with the least loss on its rows.
+        history: the losses [ceil(steps / stride), S]; row k is the loss before step k * stride. NaN after a member
+            has run out of patience.
+        checkpoints: the parameters [len(checkpoints), parameters, S] after the requested steps.
+        best: with validation, the parameters [parameters, S] with the lowest validation loss.
         best_loss: that loss [S].
         best_step: the number of steps after which it was found [S].
     """
@@ -48,7 +48,7 @@ class Trained:
 
 
 def engine() -> str:
-    """Return the faster engine that works here: "native", or "numpy" without a compiled program."""
+    """Return the fastest engine available: "native", or "numpy" if there is no compiled program."""
     return "numpy" if why_not_native() else "native"
 
 
@@ -74,31 +74,31 @@ def train(
 
     Args:
         network: the form of the members.
-        theta: the start [parameters, S], left as it is; see `initial`. Members that are not finite touch no other; if
-            all are, it is an error.
-        data: a fixed batch, a stream of new ones, or the `Rows` of a table; finite numbers. Of a stream the first 64
-            batches are checked.
-        steps: number of steps.
-        loss: "square" (the mean square error), "logistic" (targets in [0, 1]) or "softmax" (these with sum 1).
-        lr: Adam's step size, a number or [S]; its other settings are the usual ones.
+        theta: the start [parameters, S], not changed; see `initial`. A member that is not finite does not affect the
+            others; if none is finite, ValueError is raised.
+        data: a fixed batch, a stream of new batches, or the `Rows` of a table; finite numbers. Of a stream, the first
+            64 batches are checked.
+        steps: the number of steps.
+        loss: "square" (the mean square error), "logistic" (targets in [0, 1]) or "softmax" (targets with sum 1).
+        lr: Adam's step size, a number or [S]; Adam's other settings are its defaults.
         decay: decoupled weight decay, a number or [S]: a weight w loses lr decay w at each step.
         schedule: the factor of lr, a number or one for each step.
         adam: "pytorch", or "tensorflow", which adds epsilon to the root of the uncorrected second moment. The two
-            differ where gradients are small in the first thousand steps.
+            differ if gradients are small in the first thousand steps.
         alpha: the outer slope of PLU; a number, [S] or [depth - 1, S].
         c: the half-width of its inner piece, in the same shapes.
-        validation: rows on which the best parameters of each member are found, and patience.
+        validation: rows that select the best parameters of each member, and patience.
         stride: the loss is recorded every `stride` steps.
         checkpoints: steps after which the parameters are kept, in increasing order.
-        engine: "native" (compiled, float32) or "numpy"; by default native where possible.
+        engine: "native" (compiled, float32) or "numpy"; by default native if possible.
 
-    A member's result depends on its own start and data only, to the last bit: not on the other members, not on their
-    number. The engines run the same algorithm and round differently. Differences of rounding grow during training, so
-    that a single member can end elsewhere, while statistics over many members agree.
+    Every bit of a member's result depends only on its own start and data, not on the other members or their number.
+    The engines run the same algorithm but round differently. Rounding differences grow during training: a single
+    member can end elsewhere, while statistics over many members agree.
     """
     _check_counts(steps, stride, checkpoints)
     if adam not in ADAMS:
-        raise ValueError(f"unknown form of Adam {adam!r}; choose one of {', '.join(ADAMS)}")
+        raise ValueError(f"unknown variant of Adam {adam!r}; choose one of {', '.join(ADAMS)}")
     theta = as_array(theta, name="theta")
     rates = as_many("schedule", as_factors("schedule", schedule, np.float64), steps)
     every = validation.every if validation else 0
@@ -106,7 +106,7 @@ def train(
     state = initial_state(network, theta, steps=steps, every=every, stride=stride, loss=loss, **factors)
     _check_start(theta)
     if theta.dtype != np.float32 and engine == "native":
-        raise ValueError(f"the native engine takes float32, got {theta.dtype}; take engine='numpy'")
+        raise ValueError(f"the native engine needs float32, got {theta.dtype}; use engine='numpy'")
     advance = ENGINES[choose_engine(engine if theta.dtype == np.float32 else engine or "numpy")]
     tests = None if validation is None else _tests(validation, network, theta, loss)
     kept, pace = [], Pace()
@@ -115,7 +115,7 @@ def train(
         if first in checkpoints:
             kept.append(state.theta.copy())
         given = points(data, last - first, network, theta)
-        if first == 0:  # looking at all of a stream takes up to a tenth of the time
+        if first == 0:  # checking all of a stream would take up to a tenth of the time
             check_numbers(given, loss, table=isinstance(data, Rows))
         taken = first
         while taken < last:  # in parts, so that Ctrl-C takes effect
@@ -140,21 +140,21 @@ def _check_start(theta: Array) -> None:
     bad = ~np.isfinite(theta)
     if bad.any(axis=0).all():
         place = tuple(np.argwhere(bad)[0].tolist())
-        raise ValueError(f"theta must be finite in some member, got {theta[place]} at index {place}; see initial")
+        raise ValueError(f"theta must be finite in some member, got {theta[place]} at index {place}; use `initial`")
 
 
 def _tests(validation: Validation, network: MLP, theta: Array, loss: str) -> StepData:
     try:
         found = points(validation.rows(), 1, network, theta)
         check_numbers(found, loss, table=True)
-        if found.weight is not None and not found.weight.any():  # all losses would be 0, and the first look the best
-            raise ValueError("weight must be above 0 in some row, got 0 in all; leave weight out to count all alike")
+        if found.weight is not None and not found.weight.any():  # all losses would be 0, and the first the best
+            raise ValueError("weight must be positive in some row, got 0 in all; leave it out for equal weights")
         return found
     except ValueError as error:
         raise ValueError(f"validation: {error}") from None
 
 
 def gradient(network: MLP, theta: Any, data: Data, **options: Any) -> tuple[Array, Array]:
-    """Return each member's loss [S] and its gradient [parameters, S] on a batch, by NumPy; options as of `train`."""
+    """Return each member's loss [S] and gradient [parameters, S] on a batch, by NumPy; options as in `train`."""
     theta = as_array(theta)
     return numpy_steps.gradient(initial_state(network, theta, steps=0, **options), points(data, 1, network, theta))

@@ -1,6 +1,6 @@
-"""The data that a run of training is given, checked, and the rows that it is validated on.
+"""The data of a training run, checked, and its validation rows.
 
-The members are trained on one batch for all steps, on a stream of new ones, or on the rows of a table.
+Members are trained on one batch for all steps, on a stream of new batches, or on the rows of a table.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ class Rows:
     Attributes:
         x: inputs [n, in].
         y: targets [n, out].
-        weight: of each row [n], with mean 1 to keep the scale of the loss; None is 1 for all.
-        batch: rows of each step, drawn by each member for itself; 0 takes all rows at each step. In one pass over the
-            table a member meets each row once; put the rows in random order first.
-        seeds: of the members' draws, [S].
-        held: number of rows that a member does not draw but is validated on (see `search_networks`); needs a batch.
-        firsts: where they begin, for each member [S]; after the last row comes row 0.
+        weight: the weight of each row [n], with mean 1 to keep the scale of the loss; None means 1 for all.
+        batch: rows of each step, drawn separately for each member; 0 uses all rows at each step. In one pass over the
+            table a member sees each row once; shuffle the rows first.
+        seeds: the seeds of the members' draws, [S].
+        held: the number of validation rows of each member, which it does not draw (see `search_networks`); needs a
+            batch.
+        firsts: the first of them for each member [S]; row 0 follows the last row.
     """
 
     x: Any
@@ -56,10 +57,10 @@ class Rows:
             )
 
     def draw(self, member: int, first: int, count: int) -> Array:
-        """Return the rows that a member meets at positions first, ..., first + count - 1: start + stride i mod n.
+        """Return the rows that a member draws at positions first, ..., first + count - 1: start + stride i mod n.
 
-        Start and stride are hashes of (seed, pass). They are rows behind those that are held; programs/csrc/rows.h has
-        the same formula.
+        Start and stride are hashes of (seed, pass). Rows are counted from the end of the held ones;
+        programs/csrc/rows.h has the same formula.
         """
         n = len(self.x) - self.held
         position = np.arange(first, first + count)
@@ -71,11 +72,11 @@ class Rows:
         return self._behind(found + self.held, self.firsts[member]) if self.held else found
 
     def _behind(self, rows: Array, first: Any) -> Array:
-        """Return row numbers that are counted from `first` on; after the last row comes row 0."""
+        """Return the numbers of rows that are counted from `first` on; row 0 follows the last row."""
         return np.asarray((rows + first) % len(self.x))
 
     def without_held(self, first: int) -> tuple[Rows, Rows]:
-        """Return two tables: the rows that a member draws which does not draw those from `first` on, and these."""
+        """Return the training rows and the held rows of a member whose held rows begin at `first`."""
         tests, train = np.split(self._behind(np.arange(len(self.x)), first), [self.held])
         x, y = np.asarray(self.x), np.asarray(self.y)
         if self.weight is None:
@@ -96,7 +97,7 @@ def _progression(seed: int, number: int, n: int) -> tuple[int, int]:
 
 
 def _mix(x: int) -> int:
-    """Return splitmix64's output function."""
+    """Return the output function of splitmix64."""
     x &= 2**64 - 1
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
@@ -105,14 +106,14 @@ def _mix(x: int) -> int:
 
 @dataclass(frozen=True)
 class Validation:
-    """Rows that are not trained on, and when a member has had enough.
+    """Validation rows, and the rule for early stopping.
 
     Attributes:
-        x: inputs [n, in]; None for a table of which each member holds its own rows, see `Rows.held`.
-        y: targets [n, out]; likewise.
-        weight: of each row [n]; None is 1 for all.
-        every: steps from one look at them to the next.
-        patience: the number of looks in a row without a gain of `tolerance` after which a member ends.
+        x: inputs [n, in]; None if each member has its own held rows, see `Rows.held`.
+        y: targets [n, out]; None as for x.
+        weight: the weight of each row [n]; None means 1 for all.
+        every: steps between validations.
+        patience: a member stops after this number of validations in a row without a gain of `tolerance`.
         tolerance: see `patience`.
         average: validate and keep the running mean of the parameters over about this fraction of the steps so far;
             0 uses the parameters themselves, 1 the mean of all steps.
@@ -129,12 +130,12 @@ class Validation:
     def __post_init__(self) -> None:
         as_count("every", self.every, 1)
         if not self.patience > 0 or not 0 <= self.tolerance < math.inf:
-            raise ValueError(f"need patience > 0 and tolerance >= 0; got {self.patience} and {self.tolerance}")
+            raise ValueError(f"patience must be > 0 and tolerance >= 0, got {self.patience} and {self.tolerance}")
         if not 0 <= self.average <= 1:
-            raise ValueError(f"average must be a part of the steps, from 0 to 1, got {self.average}")
+            raise ValueError(f"average must be a fraction of the steps, from 0 to 1, got {self.average}")
 
     def rows(self) -> Rows:
-        """Return the rows without the validation."""
+        """Return the validation rows."""
         return Rows(self.x, self.y, self.weight)
 
 
@@ -152,14 +153,14 @@ class StepData:
 
 
 def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -> StepData:
-    """Return the points of the next steps, their shapes checked, in the dtype of theta."""
+    """Return the points of the next steps in the dtype of theta, after checking their shapes."""
     rows, streamed, members = data if isinstance(data, Rows) else None, callable(data), theta.shape[1]
     given: Any = (rows.x, rows.y) if rows else data(steps) if callable(data) else data
     try:
         x, y = given
     except (TypeError, ValueError):
         kind = type(given).__name__
-        raise ValueError(f"data must be Rows, a pair (inputs, targets) or a function of such, got {kind}") from None
+        raise ValueError(f"data must be Rows, a pair (inputs, targets) or a function of pairs, got {kind}") from None
     found: list[Array] = []
     for name, part, units in (("inputs", x, network.widths[0]), ("targets", y, network.widths[-1])):
         array = as_array(part, theta.dtype, name)
@@ -172,7 +173,8 @@ def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -
             batch = f"[{units}, batch] or [{units}, batch, {members}], in a stream with a first axis of {steps} steps"
             form = f"[rows, {units}]" if rows else batch
             raise ValueError(
-                f"{name} must be {form}, one point or more, and as many in inputs and targets; got {array.shape}"
+                f"{name} must be {form}, with at least one point and the same number in inputs and targets; got "
+                f"{array.shape}"
             )
         found.append(whole)
     x, y = found
@@ -180,7 +182,7 @@ def points(data: Data | Stream | Rows, steps: int, network: MLP, theta: Array) -
 
 
 def held_points(rows: Rows, theta: Array) -> StepData:
-    """Return the rows that each member is validated on, [1, in or out, held, S], with weights of mean 1."""
+    """Return the held rows of each member, [1, in or out, held, S], with weights of mean 1."""
     chosen = rows._behind(np.arange(rows.held)[:, None], np.asarray(rows.firsts, np.int64))
     x, y = (
         np.ascontiguousarray(np.moveaxis(as_array(part, theta.dtype, name)[chosen], -1, 0))[None]
@@ -209,7 +211,7 @@ def _weight_and_draws(rows: Rows, count: int, theta: Array) -> tuple[Array | Non
 
 
 def check_numbers(data: StepData, loss: str, *, table: bool) -> None:
-    """Raise ValueError if a number is one that no training survives, and say where."""
+    """Raise ValueError, with the place, if a number is invalid for training."""
     axes = ("row", "column") if table else ("point", "unit")
     drop = f"drop such {axes[0]}s"
     for name, part in (("inputs", data.x), ("targets", data.y), ("weight", data.weight)):
@@ -219,7 +221,7 @@ def check_numbers(data: StepData, loss: str, *, table: bool) -> None:
     y, weight = data.y, data.weight
     if loss in PROBABILITIES and (y.min() < 0 or y.max() > 1):
         rule = f"targets of the loss {loss} must be from 0 to 1"
-        raise ValueError(_text(rule, y, (y < 0) | (y > 1), axes, "scale them, or take the loss square"))
+        raise ValueError(_text(rule, y, (y < 0) | (y > 1), axes, 'scale them, or use the loss "square"'))
     if weight is not None and weight.min() < 0:
         raise ValueError(_text("weight must not be negative", weight, weight < 0, axes, drop))
     others = [seed for seed in data.rows.seeds if not hasattr(seed, "__index__")] if data.rows else []
@@ -228,7 +230,7 @@ def check_numbers(data: StepData, loss: str, *, table: bool) -> None:
 
 
 def _text(rule: str, part: Array, bad: Array, axes: tuple[str, str], remedy: str) -> str:
-    """Return the rule, the first bad number of a part, its place and the remedy."""
+    """Return the message: the rule, the first bad number of a part, its place and the remedy."""
     step, unit, point, member = place = tuple(np.argwhere(bad)[0].tolist())
     parts = ((axes[0], point, 0), (axes[1], unit, part.shape[1]), ("member", member, part.shape[3]))
     where = [f"{axis} {i}" for axis, i, length in parts if length != 1]
@@ -237,6 +239,6 @@ def _text(rule: str, part: Array, bad: Array, axes: tuple[str, str], remedy: str
 
 
 def _is_finite(part: Array) -> bool:
-    """Return whether all numbers are finite: their sum is, except for large ones."""
+    """Return whether all numbers are finite; a finite sum shows it quickly."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(part.sum()) or np.isfinite(part).all())

@@ -1,4 +1,4 @@
-"""The state that training carries from step to step, and the steps that an engine takes with it."""
+"""The state that training carries from step to step, and the steps that an engine takes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Selected = TypeVar("Selected", bound="State")
 class State:
     """Parameters, Adam's moments and the recorded losses of an ensemble; an engine's `advance` changes them in place.
 
-    Adam has the usual settings (0.9, 0.999, 1e-8). A weight w loses lr decay w at each step; biases, alpha and c lose
-    nothing. The loss is recorded before every step that is a multiple of `stride`.
+    Adam has its default settings (0.9, 0.999, 1e-8). A weight w loses lr decay w at each step; biases, alpha and c do
+    not decay. The loss is recorded before every step that is a multiple of `stride`.
     """
 
     network: MLP
@@ -37,13 +37,13 @@ class State:
     mean: Array  # Adam's first moment, [parameters, S]
     square: Array  # Adam's second moment, [parameters, S]
     running: Array  # the running mean of theta, [parameters, S]; see `Validation.average`
-    best: Array  # the parameters with the least validation loss, [parameters, S]
-    best_loss: Array  # that loss, [S]; infinite before the first look
+    best: Array  # the parameters with the lowest validation loss, [parameters, S]
+    best_loss: Array  # that loss, [S]; infinite before the first validation
     best_step: Array  # the number of steps after which it was found, [S]
-    mark: Array  # the last validation loss that was better than the mark before by the tolerance, [S]
-    waited: Array  # how many looks ago that was, [S]
-    history: Array  # losses [ceil(steps / stride), S]; NaN where none was taken
-    looks: Array  # validation losses [steps // every, S]; NaN after a member has ended
+    mark: Array  # the last validation loss that improved on the previous mark by the tolerance, [S]
+    waited: Array  # the number of validations since then, [S]
+    history: Array  # losses [ceil(steps / stride), S]; NaN where not recorded
+    looks: Array  # validation losses [steps // every, S]; NaN after a member has stopped
 
     @property
     def members(self) -> int:
@@ -60,10 +60,10 @@ class State:
 def initial_state(
     network: MLP, theta: Array, *, steps: int, every: int = 0, stride: int = 16, loss: str = "square", **factors: Any
 ) -> State:
-    """Return the state before the first step, checked; its arrays are its own.
+    """Return the checked state before the first step; it copies its arrays.
 
-    The factors are lr, decay, alpha and c, as `train` takes them. There is room for the losses of `steps` steps, and
-    for those of validation every `every` steps.
+    The factors are lr, decay, alpha and c, as in `train`. There is room for the losses of `steps` steps, and for one
+    validation loss every `every` steps.
     """
     if theta.ndim != 2 or theta.shape[0] != network.parameters or theta.shape[1] < 1:
         raise ValueError(f"theta must be [{network.parameters}, members] for {network}, got {tuple(theta.shape)}")
@@ -94,19 +94,19 @@ class Steps:
     """Some steps of training: first, ..., first + len(schedule) - 1."""
 
     first: int  # the number of steps taken before
-    schedule: Array  # the factor of the step size at each of them
+    schedule: Array  # the factor of the step size at each step
     training: StepData
     tests: StepData | None = None  # the validation points
-    validation: Validation | None = None  # how often they are used
+    validation: Validation | None = None  # how often they are used, and patience
     adam: str = "pytorch"  # one of `plunit.ensemble.adam.ADAMS`
 
     @property
     def last(self) -> int:
-        """The number of steps taken after."""
+        """The total number of steps after these."""
         return self.first + len(self.schedule)
 
     def shares(self) -> Array | None:
-        """Return what the running mean, if there is one, takes in at step t = 1, 2, ...: 1 / (1 + average (t - 1))."""
+        """Return the weight of each step t in the running mean, 1 / (1 + average (t - 1)); None without a mean."""
         if not (self.validation and self.validation.average):
             return None
         return np.asarray(1 / (1 + self.validation.average * np.arange(self.first, self.last)))
@@ -120,10 +120,10 @@ Engine = Callable[[Sequence[Part]], None]
 
 
 def check_capacity(state: State, steps: Steps) -> None:
-    """Raise ValueError if the state has no room for the losses of these steps: the program would write past it."""
+    """Raise ValueError if the state has no room for the losses of these steps; the program would write past its end."""
     looks = steps.last // steps.validation.every if steps.validation else 0
     if len(state.history) * state.stride < steps.last or len(state.looks) < looks:
         raise ValueError(
-            f"the state has room for {len(state.history) * state.stride} steps and {len(state.looks)} looks at the "
-            f"validation rows, these are {steps.last} and {looks}; make it for more steps, and with every"
+            f"the state has room for {len(state.history) * state.stride} steps and {len(state.looks)} validations, but "
+            f"these are {steps.last} and {looks}; create the state with larger `steps` and with `every`"
         )

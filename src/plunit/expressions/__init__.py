@@ -1,8 +1,7 @@
 """Functions given as text, such as "sin(x) + x / 3": parsed without being executed, computed and bounded by NumPy.
 
-A text enters `parse` (open `parsing` first) and leaves as an `Expression`, which computes values. `intervals` encloses
-them in boxes, `forms` more closely, and `sup_error` (`distance`) compares
-the function with a curve or a network.
+Start with `parsing`: `parse` turns a text into an `Expression`, which computes values. `intervals` encloses them in
+boxes, `forms` does so more tightly, and `sup_error` (`distance`) compares the function with a curve or a network.
 
 >>> from plunit.pieces import Curve
 >>> f = parse("x**2")

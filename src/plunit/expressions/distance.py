@@ -1,8 +1,8 @@
-"""sup |f(x) - g(x)| over a box: an expression f against a curve or a network g, a value that is reached and a bound.
+"""sup |f(x) - g(x)| over a box, for an expression f and a curve or network g: a value that is attained, and a bound.
 
 In a box with middle m, f is c + s t +- e (`forms`), and g lies between two linear functions of x - m. So f - g and
 g - f are below linear functions, which are largest at a corner. Boxes whose bound exceeds the largest error found by
-more than the closeness are cut in two, those with the largest bounds first.
+more than the closeness are halved, those with the largest bounds first.
 """
 
 from __future__ import annotations
@@ -28,41 +28,42 @@ from plunit.pieces.proofs.bounding import LinearBounds
 from plunit.pieces.proofs.branching import Effort
 
 MOST_VARIABLES = 4
-"""Maximum number of variables of a formula whose error is bounded."""
+"""Maximum number of variables for which the error is bounded."""
 
-PER_PIECE = 16  # parts of each piece of a curve, at first
+PER_PIECE = 16  # initial parts of each piece of a curve
 _SAMPLES, _PEAKS, _STEPS, _TRIES = 2**14, 64, 36, 8
-"""Random points at the start, how many of the highest climb, in how many steps, and the random tries of a step."""
+"""The number of random starting points, of the highest ones that climb, of steps, and of random tries in a step."""
 
 _BATCH, _MOST = 4096, 2**22
-"""The number of boxes that are cut together, and the numbers of all boxes that are kept, at most."""
+"""The maximum number of boxes that are halved at once, and of numbers stored for all boxes."""
 
 DEEPEST, UNBOUNDED = 2.0**-64, 2**15
-"""Sides are not cut below this fraction of the first box; the search ends when more boxes than that have no bound."""
+"""Sides are not cut below the first, a fraction of the box; the search ends if more boxes than the second have no
+bound."""
 
 _NEAR = 1e-9
-"""A function that moves by much of the error within this fraction of the box counts as one that jumps."""
+"""A change of more than a tenth of the error within this fraction of the box counts as a jump."""
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 256 * _EPS
 _TINY = float(np.finfo(np.float64).tiny)
 
 LineBounds = Callable[[Floats, Floats], tuple[Floats, Floats]]
-"""y [n, 2] and a [n, 2, in] of boxes low, high [n, in]: y + a (x - m) above g and below, m = low / 2 + high / 2."""
+"""y [n, 2] and a [n, 2, in] for boxes low, high [n, in]: y + a (x - m) is above and below g, m = low / 2 + high / 2."""
 
 SearchProgress = Callable[[float, str], object]
-"""Called with the part that is done, from 0 to 1, and with what is known; if it returns true, the search ends."""
+"""Called with the fraction done, from 0 to 1, and a summary; if it returns true, the search ends."""
 
 
 class SupError(NamedTuple):
     """The largest |f(x) - g(x)|.
 
     Attributes:
-        value: the largest one found, at `x`.
-        x: where it is, a number for each variable.
+        value: the largest one found.
+        x: the point where it was found, a number for each variable.
         bound: no |f(x) - g(x)| in the box exceeds it, or None if no bound was found.
         parts: the number of parts of the box that were bounded.
-        note: why a bound, or a close one, was not found, or where f jumps; else empty.
+        note: why no bound, or no close one, was found, or where f jumps; else empty.
     """
 
     value: float
@@ -81,21 +82,21 @@ def sup_error(
     time_limit: float | None = 60.0,
     progress: SearchProgress | None = None,
 ) -> SupError:
-    """Return the largest |f(x) - g(x)| in a box: the largest one found, and a bound that none exceeds.
+    """Return the largest |f(x) - g(x)| found in a box, and an upper bound of all of them.
 
     Args:
         expression: f, a function of at most four variables.
         function: g, a curve or a network with one output. The inputs are the variables in the order of `names`.
-        box: a pair (low, high) for each variable; that of a curve lies in its domain.
-        closeness: the search for the bound ends when it is within this fraction of the largest error found.
-        time_limit: in seconds; then the bound so far is returned. None for no limit.
-        progress: is called with the part of the time and what is known; if it returns true, the search ends.
+        box: a pair (low, high) for each variable; for a curve it must lie in the curve's domain.
+        closeness: the search ends when the bound is within this fraction of the largest error found.
+        time_limit: in seconds, after which the best bound so far is returned; None for no limit.
+        progress: called with the fraction of the time used and a summary; if it returns true, the search ends.
 
     The bound holds for f and g in exact arithmetic, with the numbers of the text and the weights as float64, wherever f
-    is defined. It assumes that NumPy's functions are within 4 units in the last place. It is None where f has no bound
-    (tan(x) at pi / 2), or where intervals do not show it (sin(x) / x and mod(x, x) at 0). A place at which f is not
-    finite, such as that of 1 / x, is an error if it is found. An error that samples do not tell apart from 0 is bounded
-    to 1e-3 `closeness` of the first bound.
+    is defined. It assumes that NumPy's functions are within 4 units in the last place. It is None if f is unbounded
+    (tan(x) at pi / 2), or if intervals cannot show a bound (sin(x) / x and mod(x, x) at 0). If the search finds a point
+    where f is not finite, such as the 0 of 1 / x, it raises ValueError. If samples cannot tell the error from 0, it is
+    bounded to 1e-3 `closeness` of the first bound.
 
     >>> from plunit.expressions import parse
     >>> from plunit.pieces import activation, network
@@ -113,13 +114,13 @@ def sup_error(
 def begin_search(
     expression: Expression, function: Curve | Network, box: Any, *, closeness: float = 1e-3
 ) -> ErrorSearch:
-    """Return the search of `sup_error` before its first step; its `outcome` says what it has found at any time."""
+    """Return the search of `sup_error` before its first step; `outcome` returns its result at any time."""
     as_positive("closeness", closeness, 0.001)
     names = expression.names
     if len(names) > MOST_VARIABLES:
         raise ValueError(
-            f"the largest error is bounded for {MOST_VARIABLES} variables at most, and {quote(expression.text)} has "
-            f"{len(names)}"
+            f"{quote(expression.text)} has {len(names)} variables; the largest error can be bounded for at most "
+            f"{MOST_VARIABLES}"
         )
     if isinstance(function, Curve):
         inputs, outputs = 1, function.values.shape[1]
@@ -128,11 +129,11 @@ def begin_search(
         inputs, outputs = function.inputs, function.outputs
     if names and len(names) != inputs:
         raise ValueError(
-            f"{quote(expression.text)} has the variables {', '.join(names)}, and the other function has "
-            f"{inputs} input{'s' * (inputs > 1)}; both need the same number"
+            f"{quote(expression.text)} has the variables {', '.join(names)}, but the other function has "
+            f"{inputs} input{'s' * (inputs > 1)}; their numbers must be equal"
         )
     if outputs != 1:
-        raise ValueError(f"the function must have one output, got {outputs}; pick one, of a curve with .output(i)")
+        raise ValueError(f"the function must have one output, got {outputs}; choose one, for a curve with .output(i)")
     if isinstance(function, Curve):
         return _of_curve(expression, function, box, closeness)
     sides = box_array(function, box)
@@ -154,7 +155,7 @@ def _of_curve(expression: Expression, curve: Curve, box: Any, closeness: float) 
 
 
 def _curve_lines(curve: Curve, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the line through the values at both ends of a piece, on parts of pieces, as `LineBounds`."""
+    """Return, for parts of pieces, the line through the values at both ends of the piece, as `LineBounds`."""
     low, high = low[:, 0], high[:, 0]
     middle = low / 2 + high / 2
     piece = np.searchsorted(curve.knots[1:-1], middle, side="right")
@@ -164,7 +165,7 @@ def _curve_lines(curve: Curve, low: Floats, high: Floats) -> tuple[Floats, Float
     )
     slope = (last - value) / (end - start)
     at, steep = value + slope * (between(middle, middle) - start), slope.low / 2 + slope.high / 2
-    # the slope is known to a few roundings, which count over half the part
+    # the slope is known up to a few roundings, which act over half the part
     lost = (slope.high - slope.low) * (high - low)
     y = np.stack([at.high + lost, at.low - lost], axis=1)
     y += _EPS * np.abs(y) * [1.0, -1.0]
@@ -172,15 +173,15 @@ def _curve_lines(curve: Curve, low: Floats, high: Floats) -> tuple[Floats, Float
 
 
 class ErrorSearch:
-    """What is known of sup |f - g| so far: `value` at `x`, and the bound of all boxes that are left.
+    """A search for sup |f - g|: the largest error so far, `value` at `x`, and the bounds of the remaining boxes.
 
     Args:
         expression: f.
-        values: g at x [n, in].
+        values: the function that returns g at x [n, in].
         lines: linear bounds of g.
         box: [in, 2].
-        cells: the boxes at the start, low and high, [n, in].
-        closeness: of the bound.
+        cells: the initial boxes, low and high, [n, in].
+        closeness: see `sup_error`.
     """
 
     def __init__(
@@ -205,7 +206,7 @@ class ErrorSearch:
         self.rounding = max(self._rounding(), _ROUNDING * self.size, 1e-9 * closeness * self.size, _TINY)
 
     def errors(self, x: Floats) -> Floats:
-        """Return |f(x) - g(x)| at x [n, in]; ValueError where f is not finite."""
+        """Return |f(x) - g(x)| at x [n, in]; raise ValueError where f is not finite."""
         return np.abs(finite_values(self.expression, *x.T[: len(self.expression.names) or 1]) - self.values(x))
 
     def bounds(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -221,18 +222,18 @@ class ErrorSearch:
             tops = away + np.abs(slopes).sum(axis=2) + f.error[:, None] + 16 * _EPS * size + _TINY
             rows, side = np.arange(len(tops)), np.argmax(tops, axis=1)
         top, slope = tops[rows, side], slopes[rows, side] * np.where(side == 0, 1.0, -1.0)[:, None]
-        # where f has no value, the error has none either
+        # where f is undefined, so is the error
         nothing = np.isnan(f.values.low) & np.isnan(f.values.high)
         top = np.where(nothing, 0.0, np.where(np.isnan(top), np.inf, top))
         return top, np.where(slope > 0, high, np.where(slope < 0, low, middle))
 
     @property
     def bound(self) -> float:
-        """No |f - g| exceeds it; infinite if nothing is known."""
+        """An upper bound of |f - g|; infinite if none is known."""
         return float(max(self.closed, self.top.max(initial=0.0), self.value))
 
     def refine(self, time_limit: float | None, progress: SearchProgress | None) -> None:
-        """Cut boxes until the bound is close, or the time is over; `note` says why it is not close."""
+        """Halve boxes until the bound is close, or the time is over; then `note` says why it is not close."""
         start = time.monotonic()
         while not self.note and self._drop():
             passed = time.monotonic() - start
@@ -249,9 +250,9 @@ class ErrorSearch:
         return f"error {self.value:.3g}, at most {self.bound:.3g}, {len(self.low):,} boxes left"
 
     def _drop(self) -> bool:
-        """Close the boxes whose bound is low enough, or which are too small; return whether any are left."""
+        """Close the boxes whose bound is low enough or which are too small; return whether any are left."""
         closeness = self.closeness
-        # an error that cannot be told apart from 0 has no scale
+        # an error that cannot be told from 0 gives no scale
         nothing = 1e-3 * closeness * self.size if self.value <= _ROUNDING * self.size else 0.0
         enough = self.value * (1 + closeness) + max(self.rounding, nothing)
         left = self.top > enough
@@ -269,12 +270,12 @@ class ErrorSearch:
         self.note = f"the function has no closer bound near {self._place(x)}: {kind}"
 
     def _sides(self, low: Floats, high: Floats) -> Floats:
-        """Return the sides of boxes as parts of those of the first one; 0 for a side that cannot be cut."""
+        """Return the sides of boxes as fractions of those of the whole box; 0 for a side that cannot be cut."""
         ends, middle = self.box, low / 2 + high / 2
         return np.where((low < middle) & (middle < high), (high - low) / (ends[:, 1] - ends[:, 0]), 0.0)
 
     def _split_boxes(self) -> None:
-        """Cut the boxes with the largest bounds in two, across their longest sides."""
+        """Halve the boxes with the largest bounds, across their longest sides."""
         order = np.argpartition(-self.top, _BATCH) if len(self.top) > _BATCH else np.arange(len(self.top))
         chosen, rest = order[:_BATCH], order[_BATCH:]
         low, high, rows = self.low[chosen], self.high[chosen], np.arange(len(chosen))
@@ -303,7 +304,7 @@ class ErrorSearch:
         )
 
     def outcome(self) -> SupError:
-        """Return what the search has found."""
+        """Return the result of the search so far."""
         f, x, note = self.expression, self.x, self.note
         if not note and f.names:  # within a billionth of the box around the largest error
             near = _NEAR * (self.box[:, 1] - self.box[:, 0])
@@ -315,14 +316,14 @@ class ErrorSearch:
         return SupError(self.value, tuple(x.tolist()), bound, self.parts, note)
 
     def _rounding(self) -> float:
-        """Return by how much bounds on tiny boxes exceed the errors there: closer than that no bound can be."""
+        """Return by how much bounds on tiny boxes exceed the errors there: no bound can be closer than that."""
         low, high = self.box.T
         x = np.random.default_rng(1).uniform(low, high, (_PEAKS, len(low)))
         over = self.bounds(x, np.minimum(x + 2.0**-44 * (high - low), high))[0] - self.errors(x)
         return 2 * float(over[np.isfinite(over)].max(initial=0.0))
 
     def _first_peak(self, x: Floats) -> tuple[Floats, float]:
-        """Return x and the error there: the best of these and of random points, which climb by ever smaller steps."""
+        """Return the point with the largest error: these and random points climb by ever smaller random steps."""
         rng, (low, high) = np.random.default_rng(0), self.box.T
         x = np.concatenate([x, rng.uniform(low, high, (_SAMPLES, len(low)))])
         found = self.errors(x)

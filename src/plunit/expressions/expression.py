@@ -1,6 +1,6 @@
-"""`Expression`: a function as a list of steps for a stack; and all that an expression may call.
+"""`Expression`: a function as a list of steps for a stack machine; and the functions that it may call.
 
-`run` runs the steps on anything: here on arrays of numbers, in `intervals` and `forms` on what bounds them.
+`run_steps` runs the steps on values of any kind: arrays of numbers here, bounds of them in `intervals` and `forms`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from plunit.base.errors import quote
 from plunit.pieces.arrays import Floats, blocks
 
 _CHUNK = 2**14
-"""Points computed at a time: a text of 10,000 characters may need hundreds of arrays at once."""
+"""Points computed at a time: an expression of 10,000 characters may need hundreds of arrays at once."""
 
 
 class ExpressionError(ValueError):
-    """The text is not an expression; the message is one line with the column, the word, the rule and the remedy."""
+    """Raised for a text that is not an expression, with one line: the column, the word, the rule and the remedy."""
 
     def __init__(self, column: int, problem: str) -> None:
         super().__init__(f"column {column}: {problem}")
@@ -27,7 +27,7 @@ class ExpressionError(ValueError):
 
 
 class Function(NamedTuple):
-    """NumPy's function, and the names of its arguments, of which "condition" is a comparison and others are numbers."""
+    """A NumPy function and the names of its arguments; "condition" is a comparison, the others are numbers."""
 
     compute: Callable[..., Any]
     arguments: tuple[str, ...] = ("x",)
@@ -64,11 +64,11 @@ OTHER_NAMES |= {"ln": "log", "max": "maximum", "min": "minimum"}
 CONSTANTS = {"pi": float(np.pi), "e": float(np.e)}
 
 NAMES = sorted({*FUNCTIONS, *OTHER_NAMES})
-"""Every name that can be called."""
+"""All names that an expression can call."""
 
 
 class Step(NamedTuple):
-    """A step of a stack machine: put a number, put an input, or replace the last values by a function of them."""
+    """A step of a stack machine: push a number, push an input, or replace the last values by a function of them."""
 
     name: str
     value: float | int | Function
@@ -77,7 +77,7 @@ class Step(NamedTuple):
 def run_steps(
     steps: Sequence[Step], inputs: Sequence[Any], number: Callable[[Any], Any], apply: Callable[..., Any]
 ) -> Any:
-    """Run the stack machine on values of any kind, made by number(value) and apply(name, function, arguments)."""
+    """Run the stack machine on values of any kind, which number(value) and apply(name, function, arguments) return."""
     stack: list[Any] = []
     with np.errstate(all="ignore"):
         for name, value in steps:
@@ -91,15 +91,16 @@ def run_steps(
 
 @dataclass(frozen=True)
 class Expression:
-    """A function of named variables; `parse` makes one from a text.
+    """A function of named variables; `parse` returns one.
 
     Args:
-        text: what was written, as it was read.
+        text: the text as it was understood.
         names: the variables, in the order of their first appearance.
-        steps: what to do, in this order, with a stack.
+        steps: the program of the stack machine.
 
-    Called with one array for each name, it returns float64 of their common shape. Without any name, arrays only give
-    the shape. Where f has no finite value it is inf or NaN, without a warning; `finite_values` refuses it.
+    Called with one array for each name, it returns a float64 array of their common shape. If f has no variables, the
+    arrays only give the shape. Where f has no finite value, the result is inf or NaN, without a warning;
+    `finite_values` raises instead.
 
     >>> from plunit.expressions import parse
     >>> f = parse("where(x < 0, a * x, sqrt(x))")
@@ -112,7 +113,7 @@ class Expression:
     steps: tuple[Step, ...] = field(repr=False)
 
     def __call__(self, *inputs: Any) -> Floats:
-        """f: arrays [...], one for each name -> [...]."""
+        """Return f of arrays [...], one for each name, as an array [...]."""
         if self.names and len(inputs) != len(self.names):
             wanted = f"{len(self.names)} ({', '.join(self.names)})"
             raise TypeError(f"{quote(self.text)} needs one array for each variable, {wanted}, got {len(inputs)}")
@@ -130,7 +131,7 @@ class Expression:
 
 
 def finite_values(expression: Expression, *inputs: Any) -> Floats:
-    """f(inputs), or ValueError with the first place at which f is not a finite real number."""
+    """Return f(inputs), or raise ValueError with the first point at which f is not a finite real number."""
     values = expression(*inputs)
     wrong = ~np.isfinite(values)
     if not wrong.any():
@@ -138,8 +139,8 @@ def finite_values(expression: Expression, *inputs: Any) -> Floats:
     first = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     arrays = np.broadcast_arrays(*(np.asarray(item, dtype=np.float64) for item in inputs))
     place = ", ".join(f"{name} = {array[first]!s}" for name, array in zip(expression.names, arrays, strict=False))
-    found = "too large or infinite" if np.isinf(values[first]) else "undefined or no real number"
+    found = "too large or infinite" if np.isinf(values[first]) else "undefined or not a real number"
     raise ValueError(
-        f"{quote(expression.text)} is {found} at {place or 'every place'}; choose a domain on which it is finite, or "
-        "name another value there with where(condition, a, b)"
+        f"{quote(expression.text)} is {found} at {place or 'every point'}; choose a domain on which it is finite, or "
+        "give another value there with where(condition, a, b)"
     )

@@ -1,13 +1,13 @@
-"""f(x) = c + g t +- e on many boxes at once, t in [-1, 1]^d from the low to the high end of each side.
+"""f(x) = c + g t +- e on many boxes at once; t in [-1, 1]^d runs from the low to the high end of each side.
 
 This is affine arithmetic (de Figueiredo and Stolfi 2004; docs/glossary.md) with one error term. On a box of width h
-the error e of a smooth f is of the order h^2, where an interval is of the order h:
+the error e of a smooth f is of order h^2; that of an interval is of order h:
 
     u v     = c_u v + c_v u - c_u c_v + (u - c_u) (v - c_v)           the last term is bounded
     phi(u)  = phi(p) + phi'(p) (u - p) + phi''(U) (u - p)^2 / 2       U the values of u, p in U
 
-A function with a kink takes a chord, and one that jumps an interval. The interval of the values is kept with the
-form, and the narrower of the two counts. All roundings are in e.
+A function with a kink is bounded by a chord, and one that jumps by an interval. The interval of the values is kept with
+the form, and the narrower of the two counts. e includes all roundings.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _UP = 1 + 16 * _EPS
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """centre [n] + slopes [d, n] t +- error [n]; values: the interval of the same numbers, [n].
+    """centre [n] + slopes [d, n] t +- error [n], and the interval `values` [n] of the same numbers.
 
-    The error is infinite, or NaN, where nothing is known.
+    The error is infinite or NaN where no bound is known.
     """
 
     centre: Floats
@@ -52,18 +52,18 @@ class Form:
 
     @property
     def reach(self) -> Floats:
-        """The largest distance from the centre."""
+        """An upper bound of the distance from the centre."""
         return np.asarray((np.abs(self.slopes).sum(axis=0) + self.error) * _UP + _TINY)
 
 
 def halves(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the middle m and half the width h of boxes, rounded so that x = m + h t with t in [-1, 1] in each."""
+    """Return the midpoint m and the half-width h of boxes, rounded so that each x in a box is m + h t, |t| <= 1."""
     middle = low / 2 + high / 2
     return middle, np.maximum(high - middle, middle - low) * _UP
 
 
 def linear_enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Form:
-    """Return forms that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
+    """Return forms that enclose the values of f in the boxes low <= inputs <= high, [names, n] each."""
     (axes, n), inputs = low.shape, []
     middle, half = halves(low, high)
     for axis in range(axes):
@@ -88,26 +88,26 @@ def _apply(name: str, function: Function, given: Sequence[Any]) -> Any:
 
 
 def _flat(image: Interval, slopes: Floats) -> Form:
-    """Return the form of which only the interval is known."""
+    """Return the form with slopes 0 that encloses an interval."""
     centre = image.low / 2 + image.high / 2
     error = np.maximum(image.high - centre, centre - image.low) * _UP + _TINY
     return Form(centre, np.zeros_like(slopes), error, image)
 
 
 def _closer(image: Interval, centre: Floats, slopes: Floats, error: Floats, size: Floats) -> Form:
-    """Return the form, or that of the image where it is closer; size: that of all terms which were rounded."""
+    """Return the form, or the image's where that is narrower; `size` is the sum of the absolute rounded terms."""
     error = error * _UP + 8 * _EPS * (size + np.abs(centre) + np.abs(slopes).sum(axis=0)) + _TINY
     flat = _flat(image, slopes)
     known = np.isfinite(error) & np.isfinite(centre) & ~image.partial & ~(flat.error <= error)
     reach = (np.abs(slopes).sum(axis=0) + error) * _UP + _TINY
-    # both hold all values, so that they meet, but for an image without any
+    # both enclose all values, so they intersect unless the image is empty
     low = np.where(known, np.fmax(image.low, centre - reach - _EPS * np.abs(centre)), image.low)
     high = np.where(known, np.fmin(image.high, centre + reach + _EPS * np.abs(centre)), image.high)
     return _pick(known, Form(centre, slopes, error, Interval(low, high, image.partial)), flat)
 
 
 def _as_well(image: Interval, u: Form) -> Form:
-    """Return u, narrowed by a second interval of its values."""
+    """Return u, narrowed by another interval that encloses its values."""
     return _closer(image, u.centre, u.slopes, u.error, np.zeros_like(u.error))
 
 
@@ -134,7 +134,7 @@ def _difference(a: Form, b: Form) -> Form:
 
 
 def _product(image: Interval, a: Form, b: Form) -> Form:
-    """Return a b; in the last term, of all t_i t_j those with i = j are squares, and between 0 and 1."""
+    """Return a b; of the products t_i t_j in the last term, those with i = j are squares and lie in [0, 1]."""
     squares, far = a.slopes * b.slopes, a.reach * b.reach
     centre = a.centre * b.centre + squares.sum(axis=0) / 2
     slopes = a.centre * b.slopes + b.centre * a.slopes
@@ -173,7 +173,7 @@ def _expand(
 
 
 def _absolute(image: Interval, u: Form) -> Form:
-    """Return |u|: the chord from end to end, where 0 lies between."""
+    """Return |u|, by the chord between the ends if 0 lies between them."""
     low, high = u.values.low, u.values.high
     across = (low < 0) & (high > 0)
     slope = np.where(across, (high + low) / np.where(across, high - low, 1.0), np.where(low >= 0, 1.0, -1.0))
@@ -182,7 +182,7 @@ def _absolute(image: Interval, u: Form) -> Form:
 
 
 def _larger(image: Interval, a: Form, b: Form, sign: float = 1.0) -> Form:
-    """Return the larger or, for sign -1, the smaller: (a + b +- |a - b|) / 2."""
+    """Return the maximum or, for sign -1, the minimum: (a + b +- |a - b|) / 2."""
     apart_ = _difference(a, b)
     away = _absolute(apart_.values.absolute(), apart_)
     total = _sum(a.values + b.values, a, b)
@@ -196,7 +196,7 @@ def _clip(image: Interval, x: Form, low: Form, high: Form) -> Form:
 
 
 def _where(image: Interval, truth: Truth, a: Form, b: Form) -> Form:
-    """Return a, b, or (a + b) / 2 +- |a - b| / 2."""
+    """Return a, b or, where the condition is not known, (a + b) / 2 +- |a - b| / 2."""
     gap = _difference(a, b)
     total = _sum(a.values + b.values, a, b)
     half = np.maximum(np.abs(gap.values.low), np.abs(gap.values.high)) / 2 * _UP
@@ -205,12 +205,12 @@ def _where(image: Interval, truth: Truth, a: Form, b: Form) -> Form:
 
 
 def _power(image: Interval, a: Form, b: Form) -> Form:
-    """Return a ** b, for one exponent as phi(a), else as exp(b log(a))."""
+    """Return a ** b: phi(a) if the exponent is one number, else exp(b log(a))."""
     fixed = b.values.low == b.values.high
     exponent = b.values
 
     def less(count: float) -> Interval:
-        lower = exponent.low - count  # exact for the exponents that people write
+        lower = exponent.low - count  # exact for usual exponents
         exact = between(lower, lower)
         return choose((lower + count == exponent.low) & (np.abs(lower) < 2.0**52), exact, exponent - count)
 
@@ -236,7 +236,7 @@ def _hypot(image: Interval, a: Form, b: Form) -> Form:
 
 
 def _arctan2(image: Interval, y: Form, x: Form) -> Form:
-    """Return the angle: arctan(y / x) for x > 0, else +-pi / 2 - arctan(x / y); at the jump, the interval."""
+    """Return arctan2: arctan(y / x) for x > 0, else +-pi / 2 - arctan(x / y); the interval at the jump."""
     right = x.values.low > 0
     over, under = _pick(right, y, x), _pick(right, x, y)
     ratio = _quotient(over.values / under.values, over, under)
@@ -269,7 +269,7 @@ _OTHERS: dict[str, Callable[..., Form]] = {
     "mod": _mod,
     "where": _where,
 }
-"""What is left has an interval: floor and the like, where the value is constant or jumps."""
+"""Functions that are neither smooth nor listed here, such as floor, get an interval: they are constant or jump."""
 
 Derivative = Callable[[Interval, Interval], Interval]
 """phi'(x) or phi''(x) from x and y = phi(x)."""
@@ -282,7 +282,7 @@ def _cube(x: Interval) -> Interval:
 
 
 def _natural_log(number: float, like: Interval) -> Interval:
-    """Return log(number) with its rounding."""
+    """Return an interval that encloses log(number)."""
     ends = interval_of(np.log(number), like).low
     return loosely(ends, ends)
 
@@ -295,7 +295,7 @@ def _logarithm(base: float) -> tuple[Derivative, Derivative]:
 
 
 def _inverse_root(inner: Callable[[Interval], Interval], sign: float = 1.0, bend: float = 1.0) -> Any:
-    """Sign / sqrt(r(x)) and sign * bend * x / r(x)^(3/2)."""
+    """Return the derivatives sign / sqrt(r(x)) and sign * bend * x / r(x)^(3/2)."""
     return (
         lambda x, y: sign / _root(inner(x)),
         lambda x, y: sign * bend * x / (inner(x) * _root(inner(x))),

@@ -1,10 +1,10 @@
 """The values of a function on many boxes at once, as intervals [a, b] with ends that are rounded outward.
 
-An interval encloses the exact values and those that NumPy computes. It may hold others: a variable that occurs twice is
-treated as two; smaller boxes give closer intervals. A sum, a product or a quotient is rounded to the nearest number, so
-the next number outward is enough. NumPy's other functions are assumed to be within 4 units in the last place, and 8 are
-allowed for. Where a part of f is undefined (the root of a negative number, a division by 0), f has no value and nothing
-is said; a part that `where` does not choose does not count. An interval without values has NaN as its ends.
+An interval encloses the exact values and those that NumPy computes. It may be wider: a variable that occurs twice is
+treated as two; smaller boxes give tighter intervals. A sum, a product or a quotient is rounded to the nearest number,
+so the next number outward is enough. NumPy's other functions are assumed to be within 4 units in the last place, and
+the intervals allow 8. Where a part of f is undefined (the root of a negative number, a division by 0), f has no value
+and nothing is claimed; a part that `where` does not choose does not count. The ends of an empty interval are NaN.
 Moore, Kearfott and Cloud (2009; docs/glossary.md) introduce intervals.
 """
 
@@ -23,15 +23,15 @@ from plunit.pieces.arrays import Bools, Floats
 _LARGEST = float(np.finfo(np.float64).max)
 _SLACK = 8 * float(np.finfo(np.float64).eps)
 _TINY = 8 * float(np.finfo(np.float64).smallest_subnormal)
-_FAR = 2.0**40  # beyond that the place of a number between the extremes of a sine is not computed
+_FAR = 2.0**40  # beyond, numbers are not located between the extremes of a sine
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """The numbers from `low` to `high`, [n] of them; a float in an operation is the interval of that number.
+    """n intervals [low, high]; in an operation, a float is the interval of that number.
 
     Args:
-        low, high: the ends, [n]; infinite where there is no bound, NaN where there is no value.
+        low, high: the ends, [n]; infinite where there is no bound, NaN where the interval is empty.
         partial: [n], whether the value may be undefined (NaN) or infinite somewhere in the box.
     """
 
@@ -71,41 +71,41 @@ class Interval:
         return other if isinstance(other, Interval) else interval_of(other, self)
 
     def reciprocal(self) -> Interval:
-        """1 / [a, b]; without a bound on the side of 0."""
+        """Return 1 / [a, b], unbounded on the side of 0."""
         inside = (self.low < 0) & (self.high > 0) | (self.low == 0) & (self.high == 0)
         low = np.where(inside | (self.high == 0), -np.inf, 1 / self.high)
         high = np.where(inside | (self.low == 0), np.inf, 1 / self.low)
         return widen(low, high, self)
 
     def square(self) -> Interval:
-        """The squares of the numbers."""
+        """Return the squares of the numbers."""
         size = self.absolute()
         return _at_least(0.0, widen(size.low * size.low, size.high * size.high, self))
 
     def absolute(self) -> Interval:
-        """The absolute values of the numbers."""
+        """Return the absolute values of the numbers."""
         low, high = np.abs(self.low), np.abs(self.high)
         across = (self.low < 0) & (self.high > 0)
         return Interval(np.where(across, 0.0, np.minimum(low, high)), np.maximum(low, high), self.partial)
 
     def within(self, low: float, high: float) -> Interval:
-        """The part between two numbers; `partial` where something lies outside."""
+        """Return the part in [low, high]; `partial` is set where some of the interval lies outside."""
         outside = (self.low < low) | (self.high > high)
         ends = np.maximum(self.low, low), np.minimum(self.high, high)
         nothing = np.where(ends[0] <= ends[1], 0.0, np.nan)
         return Interval(ends[0] + nothing, ends[1] + nothing, self.partial | outside)
 
     def clip(self, low: float, high: float) -> Interval:
-        """The same numbers, where it is known that all lie between two."""
+        """Return the interval with its ends clipped, for values that are known to lie in [low, high]."""
         return Interval(np.clip(self.low, low, high), np.clip(self.high, low, high), self.partial)
 
     def monotone(self, f: Callable[[Floats], Any]) -> Interval:
-        """The values of a rising library function."""
+        """Return the values of a rising library function."""
         return loosely(f(self.low), f(self.high), self)
 
 
 def enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Interval:
-    """Return intervals [n] that hold the values of f in the boxes low <= inputs <= high, [names, n] each."""
+    """Return intervals [n] that enclose the values of f in the boxes low <= inputs <= high, [names, n] each."""
     inputs = [between(*ends) for ends in zip(low, high, strict=True)]
     found: Interval = run_steps(
         steps, inputs, lambda value: interval_of(value, inputs[0]), lambda name, _, values: IMAGES[name](*values)
@@ -114,17 +114,17 @@ def enclosure(steps: Sequence[Step], low: Floats, high: Floats) -> Interval:
 
 
 def between(low: Floats, high: Floats) -> Interval:
-    """Return the numbers from low to high, at all of which there is a value."""
+    """Return the intervals [low, high], in which every value is defined."""
     return Interval(low, high, np.zeros(low.shape, dtype=bool))
 
 
 def interval_of(value: Any, like: Interval) -> Interval:
-    """Return one number, as an interval for each of those of another."""
+    """Return a number as one interval for each interval of `like`."""
     return between(*[np.full_like(like.low, value)] * 2)
 
 
 def hull(a: Interval, b: Interval) -> Interval:
-    """Return the numbers of both, and those between."""
+    """Return the smallest interval that contains both."""
     return Interval(np.fmin(a.low, b.low), np.fmax(a.high, b.high), a.partial | b.partial)
 
 
@@ -134,19 +134,19 @@ def choose(first: Bools, a: Interval, b: Interval) -> Interval:
 
 
 def widen(low: Floats, high: Floats, *given: Interval) -> Interval:
-    """Return the interval with ends one number further out: those of an operation that rounds to the nearest."""
+    """Return the interval with its ends one number further out, for an operation that rounds to nearest."""
     return exactly(np.nextafter(low, -np.inf), np.nextafter(high, np.inf), *given)
 
 
 def loosely(low: Floats, high: Floats, *given: Interval) -> Interval:
-    """Return the interval with ends 8 units in the last place further out: those of a library function."""
+    """Return the interval with its ends 8 units in the last place further out, for a library function."""
     low, high = np.minimum(low, _LARGEST), np.maximum(high, -_LARGEST)
     return exactly(low - (_SLACK * np.abs(low) + _TINY), high + (_SLACK * np.abs(high) + _TINY), *given)
 
 
 def exactly(low: Floats, high: Floats, *given: Interval) -> Interval:
-    """Return the interval with these ends: those of a function without rounding, such as floor."""
-    # what is unbounded may be infinite, and inf - inf is NaN in the next step
+    """Return the interval with these ends, for a function without rounding, such as floor."""
+    # an unbounded value may be infinite, and inf - inf is NaN in the next step
     partial = ~(np.isfinite(low) & np.isfinite(high))
     for interval in given:
         partial = partial | interval.partial
@@ -154,7 +154,7 @@ def exactly(low: Floats, high: Floats, *given: Interval) -> Interval:
 
 
 def _times(a: Floats, b: Floats) -> Floats:
-    # an infinite end means numbers of any size, and 0 times each of them is 0
+    # an infinite end stands for numbers of any size, and 0 times any of them is 0
     return np.where((a == 0) | (b == 0), 0.0, a * b)
 
 
@@ -166,7 +166,7 @@ class Truth(NamedTuple):
 
 
 def _compare(name: str, a: Interval, b: Interval) -> Truth:
-    """Return what a comparison can be; where a side is undefined, both."""
+    """Return whether a comparison can be true and false; both where a side may be undefined."""
     if name in (">", ">="):
         return _compare({">": "<", ">=": "<="}[name], b, a)
     same = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
@@ -186,16 +186,16 @@ def _select(truth: Truth, a: Interval, b: Interval) -> Interval:
 
 
 def power(a: Interval, b: Interval) -> Interval:
-    """The values of a ** b: whole exponents for all a, others for a >= 0; extremes are at corners, or at a = 0."""
+    """Return a ** b, for integer exponents and all a, or any b and a >= 0; extremes are at corners, or at a = 0."""
     fixed = b.low == b.high
     integer = fixed & (np.floor(b.low) == b.low)
     base = choose(fixed & ~integer, a.within(0.0, np.inf), a.absolute())
     size = _corners(np.power, base, b)
     odd = _with_pole((a.low <= 0) & (a.high >= 0) & (b.low < 0), _corners(np.power, a, b))
-    # negative a with an exponent that varies: defined where the exponent happens to be whole, and then of either sign
+    # negative a with a varying exponent: defined where the exponent is an integer, and then of either sign
     mixed = Interval(-size.high, size.high, np.ones(a.low.shape, dtype=bool))
     found = choose(integer & (np.mod(b.low, 2) == 1), odd, choose((a.low < 0) & ~fixed, mixed, size))
-    # NaN ** 0 and 1 ** NaN are 1 for NumPy
+    # in NumPy, NaN ** 0 and 1 ** NaN are 1
     return choose(a.partial | b.partial, hull(found, interval_of(1.0, a)), found)
 
 
@@ -205,13 +205,13 @@ def _corners(f: Callable[..., Any], a: Interval, b: Interval) -> Interval:
 
 
 def _with_pole(there: Bools, found: Interval) -> Interval:
-    """Return all numbers where there is a pole, else those found."""
+    """Return the interval, or all numbers where there is a pole."""
     pole = np.where(there, np.inf, np.nan)
     return exactly(np.fmin(found.low, -pole), np.fmax(found.high, pole), found)
 
 
 def _meets(x: Interval, period: float, shift: float) -> Bools:
-    """Return which intervals may hold a number (k + shift) period with a whole k."""
+    """Return which intervals may contain a number (k + shift) period with an integer k."""
     low, high = x.low / period - shift, x.high / period - shift
     margin = 1e-15 * (np.abs(low) + np.abs(high) + 1)
     far = np.maximum(np.abs(low), np.abs(high)) > _FAR
@@ -219,7 +219,7 @@ def _meets(x: Interval, period: float, shift: float) -> Bools:
 
 
 def _wave(f: Callable[..., Any], top: float) -> Callable[[Interval], Interval]:
-    """The sine or the cosine: monotone between the tops (k + top) 2 pi and the bottoms half a period further."""
+    """Return sine or cosine on intervals: monotone between maxima at (k + top) 2 pi and minima half a period later."""
 
     def image(x: Interval) -> Interval:
         ends = f(x.low), f(x.high)
@@ -236,17 +236,17 @@ def _at_least(floor: float, found: Interval) -> Interval:
 
 
 def _rising(f: Callable[..., Any], low: float = -np.inf, high: float = np.inf, floor: float = -np.inf) -> Any:
-    """A rising function on [low, high] whose values are not below `floor`."""
+    """Return, on intervals, a rising function with the domain [low, high] and values not below `floor`."""
     return lambda x: _at_least(floor, x.within(low, high).monotone(f))
 
 
 def _exact(f: Callable[..., Any]) -> Callable[..., Interval]:
-    """A function without rounding that rises in all arguments."""
+    """Return, on intervals, a function without rounding that rises in all arguments."""
     return lambda *given: exactly(f(*(one.low for one in given)), f(*(one.high for one in given)), *given)
 
 
 def turns(a: Interval, b: Interval) -> tuple[Bools, Interval]:
-    """Return where floor(a / b) is one number, and that number; 0 elsewhere."""
+    """Return where floor(a / b) is a single number, and that number, 0 elsewhere."""
     quotient = a / b
     count = np.floor(quotient.low)
     once = (count == np.floor(quotient.high)) & np.isfinite(count)
@@ -256,12 +256,12 @@ def turns(a: Interval, b: Interval) -> tuple[Bools, Interval]:
 def _mod(a: Interval, b: Interval) -> Interval:
     once, count = turns(a, b)
     among = exactly(np.minimum(b.low, 0.0), np.maximum(b.high, 0.0), a, b)
-    # as a division: no bound where it may be one by 0
+    # as for a division: unbounded where b may be 0
     return _with_pole((b.low <= 0) & (b.high >= 0), choose(once, a - count * b, among))
 
 
 def avoids_jump(y: Interval, x: Interval) -> Bools:
-    """Return which boxes keep apart from the jump of arctan2(y, x): y = 0, x <= 0."""
+    """Return which boxes do not meet the jump of arctan2(y, x) at y = 0, x <= 0."""
     return np.asarray((y.low > 0) | (y.high < 0) | (x.low > 0))
 
 
@@ -313,4 +313,4 @@ IMAGES: dict[str, Callable[..., Any]] = {
     "tan": lambda x: _with_pole(_meets(x, np.pi, 0.5), x.monotone(np.tan)),
     "where": _select,
 }
-"""What every function and operator that an expression may call makes of intervals."""
+"""Each function and operator of expressions, on intervals."""

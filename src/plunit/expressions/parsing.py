@@ -1,11 +1,11 @@
-"""text -> Expression: Python's own parser reads a text whose words were checked before; nothing is ever executed.
+"""text -> Expression: Python's own parser reads the text after its words are checked; nothing is ever executed.
 
     condition   number  < <= > >= == !=  number         (not chained)
     number      number + - * / ** number  |  + - number  |  (number)  |  name(number, ...)  |  variable  |  constant
 
-Operators group as in Python: -x**2 is -(x**2), and 2**-x**2 is 2**(-(x**2)). The words come first: their number, the
-open parentheses and the order of values and operators are checked from left to right, so `ast.parse` sees neither an
-error nor, on a stack of 512 KiB or more, a text that could exhaust it. Its tree is walked without recursion.
+Operators group as in Python: -x**2 is -(x**2), and 2**-x**2 is 2**(-(x**2)). First the number of words, the open
+parentheses and the order of values and operators are checked from left to right. So `ast.parse` gets neither an error
+nor a text that could exhaust a stack of 512 KiB or more. Its tree is walked without recursion.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from plunit.expressions.expression import (
 )
 
 LENGTH = 10_000
-"""The longest text, in characters."""
+"""The maximum length of a text in characters."""
 
 _DEPTH = 100
-"""The most parentheses that may be open at once."""
+"""The maximum number of parentheses that may be open at once."""
 
 _STEPS = 2_000
-"""The most numbers, variables, operators and calls."""
+"""The maximum number of numbers, variables, operators and calls."""
 
 _WORD = re.compile(
     r"""(?P<space>[ \t\r\n]+)
@@ -49,7 +49,7 @@ _WORD = re.compile(
       | (?P<symbol>\*\*|//|<=|>=|==|!=|[-+*/^()<>,])""",
     re.VERBOSE,
 )
-"""The next word of a text, or the space before it."""
+"""Matches the next word of a text, or the space before it."""
 
 _BOTH = "write where(a, where(b, 1, 0), 0) for a and b, where(a, 1, where(b, 1, 0)) for a or b"
 _REMEDIES = {
@@ -76,17 +76,17 @@ _REMEDIES = {
     "≥": "write >=",
     "≠": "write !=",
 }
-"""What to write instead of a word that other languages have."""
+"""The remedy for a word that other languages have."""
 
 _EQUATION = re.compile(r"\s*[A-Za-z_]\w*\s*(?:\([\w\s,]*\)\s*)?(?P<sign>=)(?!=)(?P<right>.*)", re.DOTALL)
-"""A text such as y = x**2 or f(x) = x**2."""
+"""Matches a text such as y = x**2 or f(x) = x**2."""
 
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _SYMBOLS: dict[type[ast.AST], str] = dict(zip(_BINARY, OPERATORS, strict=True))
 
 
 class _Word(NamedTuple):
-    """A word of the text; kind: space, number, name, call, symbol or end. Columns start at 1. ^ was typed for **."""
+    """A word of the text. The kind is space, number, name, call, symbol or end; columns start at 1; ^ becomes **."""
 
     kind: str
     text: str
@@ -98,12 +98,12 @@ class _Word(NamedTuple):
 
 
 def parse(text: str) -> Expression:
-    """Return the function that a text means, e.g. "where(x < 0, exp(x), 1 + x)".
+    """Return the function that a text describes, e.g. "where(x < 0, exp(x), 1 + x)".
 
     Numbers, variables, + - * / ** ( ), comparisons, `where`, the constants pi and e, and NumPy's functions in
     `FUNCTIONS`. Raises ExpressionError, a ValueError, with the column and the remedy.
 
-    A * may be left out, and ^ is **; `text` is how it was read.
+    A * may be left out, and ^ means **; the result's `text` shows how the text was understood.
 
     >>> parse("-x**2 + a * x")(3, 1).tolist()
     -6.0
@@ -114,10 +114,10 @@ def parse(text: str) -> Expression:
     plunit.expressions.expression.ExpressionError: column 3: '%' is not allowed in an expression; write mod(a, b)
     """
     if not isinstance(text, str):
-        raise TypeError(f"an expression must be a text, got {type(text).__name__}")
+        raise TypeError(f"an expression must be a string, got {type(text).__name__}")
     written, source, columns = _check(text)
     try:
-        # in parentheses, so that an index into the source is a column of what was read
+        # with the parenthesis, an index into the source is a column of the text, counted from 1
         tree = ast.parse(f"({source})", mode="eval").body
     except (RecursionError, MemoryError):
         raise ExpressionError(1, f"{quote(text)} is nested too deeply; use fewer signs and powers") from None
@@ -129,17 +129,16 @@ def parse(text: str) -> Expression:
         todo += _parts(nodes[-1])
     names: dict[str, int] = {}
     try:
-        steps = tuple(_step(written, node, names) for node in reversed(nodes))  # every node comes after its parts
+        steps = tuple(_step(written, node, names) for node in reversed(nodes))  # parts come before their node
     except ExpressionError as error:
         raise ExpressionError(columns[error.column - 1], error.problem) from None
     return Expression(written, tuple(names), steps)
 
 
 def _check(text: str) -> tuple[str, str, list[int]]:
-    """Return the text as it is read, the same for Python's parser, and the column of each character and of the end.
+    """Return the text with each omitted *, the same for Python's parser, and the column of each character and the end.
 
-    Values and operators take turns, parentheses match, and there are not too many of them. A * that people leave out
-    is put in.
+    Raise ExpressionError unless values and operators alternate, parentheses match, and there are not too many of them.
     """
     written, source, columns, opened = "", "", list[int](), list[_Word]()
     count, value_next = 0, True
@@ -155,7 +154,7 @@ def _check(text: str) -> tuple[str, str, list[int]]:
             continue
         count += word.text not in ("(", ")", ",", "")
         if count > _STEPS:
-            raise ExpressionError(word.column, f"an expression may have {_STEPS:,} numbers, variables and operators")
+            raise ExpressionError(word.column, f"more than {_STEPS:,} numbers, variables and operators; use fewer")
         if not value_next:
             value_next = _read_after_value(word, opened)
         elif word.kind == "call" or word.text == "(":
@@ -172,24 +171,24 @@ def _check(text: str) -> tuple[str, str, list[int]]:
 
 
 def _is_factor(word: _Word) -> bool:
-    """Whether a word after a value is multiplied by it, as in 2x and 3(x + 1)."""
+    """Whether a value is multiplied by the word after it, as in 2x and 3(x + 1)."""
     return word.text == "(" or (word.kind in ("name", "call") and not keyword.iskeyword(word.text.rstrip("( \t\r\n")))
 
 
 def _words(text: str) -> Iterator[_Word]:
-    """Yield the words of a text, and the end as the last."""
+    """Yield the words of a text, and last the end."""
     if len(text) > LENGTH:
-        raise ExpressionError(LENGTH + 1, f"the text has {len(text):,} characters, at most {LENGTH:,} can be read")
+        raise ExpressionError(LENGTH + 1, f"the text has {len(text):,} characters; the limit is {LENGTH:,}")
     if (equation := _EQUATION.match(text)) and (right := equation["right"].strip()):
         problem = f"'=' is not allowed in an expression; write only the right-hand side: {quote(right)}"
         raise ExpressionError(equation.start("sign") + 1, problem)
-    # a name before a parenthesis is a factor if it is a variable elsewhere, or a constant
+    # a name before a parenthesis is a factor if it is a constant, or a variable elsewhere
     factors = {word[0] for word in _WORD.finditer(text) if word.lastgroup == "name"} | {*CONSTANTS}
     at = 0
     while at < len(text):
         found = _WORD.match(text, at)
         if found is None:
-            remedy = _REMEDIES.get(text[at], "only numbers, ASCII names, + - * / ** ( ) , and < <= > >= == != can")
+            remedy = _REMEDIES.get(text[at], "use only numbers, ASCII names, + - * / ** ( ) , and < <= > >= == !=")
             raise ExpressionError(at + 1, f"{quote(text[at])} is not allowed in an expression; {remedy}")
         kind, word = str(found.lastgroup), found.group()
         if kind == "call" and (name := word[:-1].rstrip()) in factors and name not in NAMES:
@@ -200,7 +199,7 @@ def _words(text: str) -> Iterator[_Word]:
 
 
 def _as_python(word: _Word) -> str:
-    """Return a word of the same length that Python reads: keywords are variables here, and 007 is a number."""
+    """Return a word of the same length for Python's parser: here, keywords are variables, and 007 is a number."""
     if keyword.iskeyword(word.text):
         return "_" * len(word.text)
     zeros = len(word.text) - len(re.sub("^0+(?=[0-9])", "", word.text))
@@ -224,12 +223,12 @@ def _check_opening(word: _Word, depth: int) -> None:
     name = word.text[:-1].strip()
     if name and name not in NAMES:
         raise ExpressionError(
-            word.column, f"there is no function {quote(name)}; {_REMEDIES.get(f'{name}(') or _guess(name)}"
+            word.column, f"unknown function {quote(name)}; {_REMEDIES.get(f'{name}(') or _guess(name)}"
         )
 
 
 def _guess(name: str) -> str:
-    """Return a question for up to three similar functions, those that begin the name first, or the list of all.
+    """Return a question with up to three similar functions, first those that begin the name, or the list of all.
 
     >>> _guess("cosinus")
     'did you mean cos, arcsin or sin?'
@@ -243,7 +242,7 @@ def _guess(name: str) -> str:
 
 
 def _read_after_value(word: _Word, opened: list[_Word]) -> bool:
-    """Check the word after a value, and close a parenthesis; return whether a value must follow."""
+    """Check the word after a value, and close a parenthesis if it does; return whether a value must follow."""
     if word.text in OPERATORS:
         return True
     if word.kind == "end":
@@ -259,7 +258,7 @@ def _read_after_value(word: _Word, opened: list[_Word]) -> bool:
         raise ExpressionError(word.column, f"found {word}, but an operator or the end is needed here; {remedy}")
     elif not opened or opened[-1].kind != "call":
         hint = "; in numbers, write ." if opened else ""
-        raise ExpressionError(word.column, f"',' may stand between arguments only{hint}")
+        raise ExpressionError(word.column, f"',' is allowed only between arguments{hint}")
     return word.text == ","
 
 
@@ -268,7 +267,7 @@ def _usage(name: str) -> str:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """Return what a node computes with."""
+    """Return the operands of a node."""
     inner = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
     return [part for part in inner if isinstance(part, ast.expr)]
 
@@ -297,11 +296,11 @@ def _step(text: str, node: ast.expr, names: dict[str, int]) -> Step:
 
 
 def _call(node: ast.expr, name: str, function: Function) -> Step:
-    """Return the step of a function; its argument "condition" must be a comparison, and no other one may be."""
+    """Return the step of a function; its argument "condition" must be a comparison, and no other argument may be."""
     for argument, part in zip(function.arguments, _parts(node), strict=True):
         if isinstance(part, ast.Compare) and argument != "condition":
             label = name.removeprefix("sign ")
-            problem = f"{label!r} needs numbers, but this is a comparison; write where(a < b, 1, 0) for it"
+            problem = f"{label!r} needs numbers, but this is a comparison; write where(a < b, 1, 0) instead"
             raise ExpressionError(part.col_offset, problem)
         if argument == "condition" and not isinstance(part, ast.Compare):
             problem = "where needs a comparison as its first argument, e.g. where(x < 0, a, b)"

@@ -13,13 +13,13 @@ from plunit.fitting.problems import Problem
 from plunit.fitting.solving import FitResult
 from plunit.pieces.boxes import many
 
-_DOTS = 3000  # rows that are drawn, at most
+_DOTS = 3000  # maximum number of rows drawn
 _GRID = 161  # points of a map along each axis
-_BLUE, _ORANGE, _GREY = "#0077bb", "#ee7733", "#8a8a8a"  # told apart by the colour-blind, on white and on black
-_WIDTH, _HEIGHT = 4.4, 3.4  # inches of a panel: its 10-point letters are 11 pixels high on a phone
+_BLUE, _ORANGE, _GREY = "#0077bb", "#ee7733", "#8a8a8a"  # safe for the colour-blind, on white and on black
+_WIDTH, _HEIGHT = 4.4, 3.4  # size of a panel in inches: its 10-point letters are 11 pixels high on a phone
 
 _Painter = Callable[[Any], None]
-"""Draws on the axes of matplotlib that it is given."""
+"""Draws on the given matplotlib axes."""
 
 
 def draw_fit(problem: Problem, found: FitResult) -> Any:
@@ -34,7 +34,7 @@ def draw_fit(problem: Problem, found: FitResult) -> Any:
 
 
 def draw_panels(problem: Problem, found: FitResult) -> list[Any]:
-    """Return a figure for each panel, so that a page can stack them on a narrow screen."""
+    """Return one figure for each panel, so that a page can stack them on a narrow screen."""
     from matplotlib.figure import Figure
 
     figures = []
@@ -45,7 +45,7 @@ def draw_panels(problem: Problem, found: FitResult) -> list[Any]:
 
 
 def panels(problem: Problem, found: FitResult) -> list[_Painter]:
-    """Return what to draw: the function, the network and its error for a formula, unseen rows for a table."""
+    """Return the panels: the function, the network and its error for a formula, unseen rows for a table."""
     count = len(problem.inputs)
     if count == 1:
         drawn: list[_Painter] = [partial(_curve, problem, found), partial(_errors, problem, found)]
@@ -60,7 +60,7 @@ def panels(problem: Problem, found: FitResult) -> list[_Painter]:
 
 
 def _plain(name: str) -> str:
-    """Return a name that matplotlib does not take for a formula."""
+    """Return a name that matplotlib does not read as a formula."""
     return name.replace("$", r"\$")
 
 
@@ -69,14 +69,14 @@ def _is_indicator(problem: Problem, at: int) -> bool:
 
 
 def _name_axis(axis: Any, problem: Problem, at: int) -> None:
-    """Label an axis with an input; an indicator has two places."""
+    """Label an axis with an input; an indicator gets two ticks."""
     axis.set_label_text(_plain(problem.inputs[at]))
     if _is_indicator(problem, at):
         axis.set_ticks([0, 1], ["no", "yes"])
 
 
 def _some(count: int) -> Any:
-    """Return the rows to draw: all, or random ones of many."""
+    """Return the rows to draw: all, or a random sample if there are many."""
     return slice(None) if count <= _DOTS else np.random.default_rng(0).choice(count, _DOTS, replace=False)
 
 
@@ -116,7 +116,7 @@ def _errors(problem: Problem, found: FitResult, axes: Any) -> None:
 
 
 def _maps(problem: Problem, found: FitResult) -> list[_Painter]:
-    """Return the function, the network and the error over the first two inputs, at the largest error of the others."""
+    """Return maps of function, network and error over two inputs; the others have the values of the largest error."""
     assert problem.expression is not None
     box, worst = problem.box, found.largest.x if found.largest else ()
     place = np.array(worst) if worst else box.mean(axis=1)
@@ -150,7 +150,7 @@ def _map(problem: Problem, values: Array, title: str, look: dict[str, Any], plac
 
 
 def _surface(problem: Problem, found: FitResult, axes: Any) -> None:
-    """Draw the network of a table over its two inputs, with the places of the rows."""
+    """Draw the network of a table over its two inputs, with the rows as dots."""
     first, second = np.meshgrid(*(np.linspace(low, high, _GRID) for low, high in problem.box.tolist()))
     values = found.model.predict(np.stack([first.ravel(), second.ravel()], axis=1)).reshape(_GRID, _GRID)
     _map(problem, values, f"network: {_plain(problem.target)}; dots: rows", {"cmap": "viridis"}, (), axes)
@@ -158,7 +158,7 @@ def _surface(problem: Problem, found: FitResult, axes: Any) -> None:
 
 
 def _groups(problem: Problem, found: FitResult, flag: int, axes: Any) -> None:
-    """Draw the rows and the network over the other of two inputs, for both values of an indicator."""
+    """Draw the rows and the network for both values of an indicator, over the other input."""
     some, other = _some(len(problem.y)), 1 - flag
     x, y = problem.x[some], problem.y[some]
     for value, word, colour in ((0, "no", _BLUE), (1, "yes", _ORANGE)):
@@ -175,7 +175,7 @@ def _groups(problem: Problem, found: FitResult, flag: int, axes: Any) -> None:
 
 
 def _dots(problem: Problem, found: FitResult, axes: Any) -> None:
-    """Draw the predictions of unseen rows, or of the training rows if nothing was tested."""
+    """Draw the predictions for unseen rows, or for the training rows if nothing was tested."""
     y, predicted = found.unseen if len(found.unseen[0]) else (problem.y, found.model.predict(problem.x))
     some, ends = _some(len(y)), (float(problem.y.min()), float(problem.y.max()))
     axes.plot(ends, ends, color=_GREY, linewidth=1)

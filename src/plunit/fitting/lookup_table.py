@@ -1,9 +1,9 @@
-"""The lookup table that would do instead of a network: the fewest nodes with the same largest error, and its bytes.
+"""The lookup table that could replace a network: the fewest nodes with the same largest error, and its bytes.
 
-The table has nodes at equal distances on each axis, not equally many on each, and interpolates linearly in all of them.
-Interpolation along one axis does not increase errors. So the error of the table is at most the sum of those of its
-axes, which gives a first grid; a search among its neighbours finds a smaller one. The largest error is measured, not
-proved: a table is called smaller or larger than it needs to be by the few nodes that a closer look would add.
+The nodes are equally spaced on each axis, their number may differ between axes, and interpolation is linear in all of
+them. Interpolation along one axis does not increase errors. So the error of the table is at most the sum of the errors
+of its axes, which gives a first grid; a search among its neighbours finds a smaller one. The largest error is measured,
+not proved: a denser measurement could add a few nodes.
 """
 
 from __future__ import annotations
@@ -24,53 +24,53 @@ MOST_INPUTS = 4
 """Maximum number of inputs of a table."""
 
 MOST_NODES = 2**24
-"""The search ends at tables with more nodes."""
+"""Maximum number of nodes of a table."""
 
 VALUE_BYTES = {"int16": 2, "float": 4, "double": 8}
-"""The size of a value."""
+"""The bytes of a value."""
 
 CODE = {
     "int16": (58, 186, 204, 210),
     "float": (1408, 1588, 1588, 1596),
     "double": (2252, 2464, 2452, 2464),
 }
-"""Bytes of the program that interpolates in one, two, three and four inputs, with the software floats that it needs.
+"""Bytes of the code that interpolates in one, two, three and four inputs, including its software floating point.
 
-These and the next are for a Cortex-M0, which has no floating point, by Clang 20 with -Os; `python -m benchmarks.lookup`
-measures them again.
+These and the following numbers are for a Cortex-M0, which has no floating point, by Clang 20 with -Os;
+`python -m benchmarks.lookup` measures them again.
 """
 
 NETWORK_CODE = {"int16": 306, "int8": 306, "float": 1300, "double": 2228}
-"""Bytes of the program of a network with two hidden layers: the largest of four shapes from 2-8-8-1 to 5-16-16-1."""
+"""Bytes of the code of a network with two hidden layers: the largest of four shapes from 2-8-8-1 to 5-16-16-1."""
 
 CURVE_CODE = 2092
-"""Bytes of the program of a curve in double."""
+"""Bytes of the code of a curve in double."""
 
 WIDE_CODE = 72
-"""Bytes that 64-bit sums add, where the sums of a layer in fixed point need them."""
+"""Bytes of code that 64-bit sums add, if a fixed-point layer needs them."""
 
 _INTERPOLATION = ("linear", "bilinear", "trilinear", "linear")
 
 _HALF, _SIXTH = (0.0, 0.5), (0.0, 0.19, 0.35, 0.5, 0.65, 0.81)
-"""Places along each side of a cell at which errors are measured: in the search of large grids those where a parabola
-has its largest error, otherwise others besides."""
+"""Points along each side of a cell, as fractions, at which errors are measured. The search in large grids uses only
+those where a parabola has its largest error."""
 
 _LOOK, _CLOSE = 200_000, 3_000_000
 """Maximum number of values of the function for one measurement, in the search and at its end."""
 
 _ROUNDS = 3
-"""How often the search tries all axes."""
+"""The number of times the search tries all axes."""
 
 
 @dataclass(frozen=True)
 class LookupTable:
-    """A grid of nodes, and what it costs.
+    """A grid of nodes, with its error and size.
 
     Attributes:
         nodes: the number of nodes on each axis.
         kind: "int16", "float" or "double", the type of the values.
-        error: the largest error that was measured.
-        points: at how many points.
+        error: the largest error measured.
+        points: the number of points at which it was measured.
     """
 
     nodes: tuple[int, ...]
@@ -85,7 +85,7 @@ class LookupTable:
 
     @property
     def code(self) -> int:
-        """The bytes of the program, measured for a Cortex-M0."""
+        """The bytes of the code, measured for a Cortex-M0."""
         return CODE[self.kind][len(self.nodes) - 1]
 
 
@@ -96,8 +96,8 @@ def find_table(f: Expression, box: Array, error: float, kind: str) -> LookupTabl
 
     Args:
         f: the function.
-        box: [inputs, 2].
-        error: that may not be exceeded.
+        box: the ends of each input [inputs, 2].
+        error: the largest error allowed.
         kind: the type of the values; int16 rounds them to 65,535 steps of the function's range.
 
     >>> from plunit.expressions import parse
@@ -122,7 +122,7 @@ def find_table(f: Expression, box: Array, error: float, kind: str) -> LookupTabl
         longer = [
             (*nodes[:at], more, *nodes[at + 1 :]) for at, n in enumerate(nodes) for more in range(n, n + n // 4 + 4)
         ]
-        for grid in sorted(set(longer), key=math.prod):  # a closer look may find a larger error
+        for grid in sorted(set(longer), key=math.prod):  # measuring at more points may find a larger error
             found, points = _measure(f, box, grid, step, _SIXTH, _CLOSE)
             if found <= error:
                 return LookupTable(grid, kind, found, points)
@@ -131,7 +131,7 @@ def find_table(f: Expression, box: Array, error: float, kind: str) -> LookupTabl
 
 
 def _value_range(f: Expression, box: Array) -> float:
-    """Return the largest difference of two values, at random points and corners."""
+    """Return the largest difference between values at random points and corners."""
     rng, (low, high) = np.random.default_rng(0), box.T
     x = rng.uniform(low, high, (20_000, len(box)))
     y = f(*np.concatenate([x, np.array(list(itertools.product(*box.tolist())))]).T)
@@ -143,7 +143,8 @@ def _measure(
 ) -> tuple[float, int]:
     """Return the largest error in cells of a table, at these places along each side, and the number of points.
 
-    All cells are looked at, or random ones if that takes more than `most` values. Values are multiples of `step`.
+    All cells are measured, or random ones if that takes more than `most` values. The values are rounded to multiples
+    of `step`.
     """
     axes, low = len(nodes), box[:, 0]
     width = (box[:, 1] - low) / (np.array(nodes) - 1)
@@ -161,7 +162,7 @@ def _measure(
 
 
 def _along_axis(f: Expression, box: Array, axis: int, error: float) -> int:
-    """Return how many nodes interpolation along one axis needs, with the others left exact, on random lines."""
+    """Return the number of nodes that interpolation along one axis needs, on random lines parallel to it."""
     rng, (low, high) = np.random.default_rng(axis), box.T
     lines = rng.uniform(low, high, (48, len(box)))
 
@@ -178,7 +179,7 @@ def _along_axis(f: Expression, box: Array, axis: int, error: float) -> int:
 
 
 def _least(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the least number from `low` to `high` that fits, or `high`; what fits once fits from there on."""
+    """Return the smallest number from `low` to `high` that fits, or `high`; if a number fits, so do larger ones."""
     reach = low
     while reach < high and not fits(reach):
         low, reach = reach + 1, min(high, 2 * reach)
@@ -189,7 +190,7 @@ def _least(fits: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _scale(nodes: tuple[int, ...], fits: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...]:
-    """Return the smallest grid of about these proportions that fits, or () if it has too many nodes."""
+    """Return the smallest grid with about these proportions that fits, or () if it would have too many nodes."""
 
     def grid(percent: int) -> tuple[int, ...]:
         return tuple(max(2, 1 + round((n - 1) * percent / 100)) for n in nodes)
@@ -203,9 +204,9 @@ def _scale(nodes: tuple[int, ...], fits: Callable[[tuple[int, ...]], bool]) -> t
 
 
 def _improve(nodes: tuple[int, ...], fits: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...]:
-    """Return a grid with fewer nodes that fits: far fewer or a few less on one axis, for more on another or for none.
+    """Return a grid with fewer nodes that fits: fewer on one axis, and perhaps more on another.
 
-    Errors do not fall steadily with the nodes (a node on a kink helps), so that each of several numbers is tried.
+    Errors do not fall steadily with the number of nodes (a node on a kink helps), so several reductions are tried.
     """
     axes = range(len(nodes))
     for _ in range(_ROUNDS):
@@ -226,9 +227,9 @@ def _improve(nodes: tuple[int, ...], fits: Callable[[tuple[int, ...]], bool]) ->
 
 
 def describe_table(f: Expression, box: Array, error: float, function: Curve | Network | FixedNetwork) -> str:
-    """Return a line that compares a network, or a curve, within `error` of f with a table that is as close.
+    """Return a line that compares a network or curve within `error` of f with a table of the same error.
 
-    Functions in fixed point are compared with a table of int16 values, others with one of doubles.
+    Fixed-point networks are compared with a table of int16 values, other functions with a table of doubles.
     """
     kind = "int16" if isinstance(function, FixedNetwork) else "double"
     name = f"lookup table with {_INTERPOLATION[len(box) - 1]} interpolation of {kind} values"
@@ -246,7 +247,7 @@ def describe_table(f: Expression, box: Array, error: float, function: Curve | Ne
 
 
 def network_code(function: Network | FixedNetwork) -> int:
-    """Return the bytes of the program of a network in fixed point or in double."""
+    """Return the bytes of the code of a network in fixed point or in double."""
     if isinstance(function, Network):
         return NETWORK_CODE["double"]
     return NETWORK_CODE[f"int{function.bits}"] + WIDE_CODE * any(layer.wide for layer in function.layers)

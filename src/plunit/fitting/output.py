@@ -1,4 +1,4 @@
-"""The result as lines of text, model files and a page; what they need is checked before training."""
+"""The result as lines of text, model files and a page; their requirements are checked before training."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from plunit.expressions import SupError
     from plunit.sklearn import PLURegressor
 
-_WINNERS, _ROWS = 5, 40  # starts that are named, and pieces that the page lists, at most
+_WINNERS, _ROWS = 5, 40  # maximum numbers of starts that are named, and of pieces that the page lists
 PLOTS = (".png", ".svg", ".pdf")
 _INK = "#010203"  # replaced by the colour of the page's text
 
@@ -58,7 +58,7 @@ def summarize(problem: Problem, settings: FitSettings, found: FitResult) -> list
 
 
 def _input_order(names: Sequence[str]) -> str:
-    """Return which input of the model is which variable.
+    """Return a line that says which input of the model is which variable.
 
     >>> _input_order(["y", "x"])
     'inputs in order of appearance: x[0] = y, x[1] = x'
@@ -67,7 +67,7 @@ def _input_order(names: Sequence[str]) -> str:
 
 
 def _errors(problem: Problem, found: FitResult) -> list[str]:
-    """Return a line for each error, the one to expect on new rows first, with what it was measured on."""
+    """Return a line for each error and where it was measured; the error to expect on new rows comes first."""
     size = root_mean_square(problem.y - np.mean(problem.y))
     lines = []
     if found.tests:
@@ -94,7 +94,7 @@ def _errors(problem: Problem, found: FitResult) -> list[str]:
 
 
 def _compare_with_table(problem: Problem, settings: FitSettings, found: FitResult) -> list[str]:
-    """Return the line on the lookup table that has the error of what is written, for up to four inputs."""
+    """Return the comparison with a lookup table of the written model's error, for up to four inputs."""
     f = problem.expression
     if f is None or len(problem.inputs) > MOST_INPUTS or settings.activation not in PIECEWISE:
         return []
@@ -119,7 +119,7 @@ def up(bound: float) -> str:
 
 
 def _error(value: float, bound: float | None, note: str, place: str = "", *, sampled: bool = False) -> str:
-    """Return an error with how it is known."""
+    """Return a text with an error and whether it is proved."""
     because = f"; {note}" if note else ""
     if bound is not None:
         at = f" at {place}" if place else ""
@@ -128,20 +128,20 @@ def _error(value: float, bound: float | None, note: str, place: str = "", *, sam
 
 
 def _largest(problem: Problem, found: SupError) -> str:
-    """Return the largest error of the network, where it is, and how it is known."""
+    """Return a text with the largest error of the network, its place, and whether it is proved."""
     place = ", ".join(f"{name} = {number:.6g}" for name, number in zip(problem.inputs, found.x, strict=False))
     return _error(found.value, found.bound, found.note, place, sampled=not found.x)
 
 
 def _attempts(found: FitResult) -> list[str]:
-    """Return whether an error that was asked for is proved, and the bounds of the networks that were tried for it."""
+    """Return lines that say whether the requested error is proved, and the bounds of the networks tried for it."""
     if not (found.tried or found.missed):
         return []
     bounds = (up(bound) if bound < math.inf else "no bound" for _, bound in found.tried)
     tried = [
         f"{' x '.join(map(str, shape))} units {bound}" for (shape, _), bound in zip(found.tried, bounds, strict=True)
     ]
-    bounds_of_all = f"; proved errors of what was tried: {', '.join(tried)}" if tried else ""
+    bounds_of_all = f"; proved errors of the networks tried: {', '.join(tried)}" if tried else ""
     if not found.missed:
         return [f"proved to be within {found.asked:g}{bounds_of_all}"]
     remedy = "a smaller range" if found.reduced else "more starts, a larger network or a smaller range"
@@ -171,7 +171,7 @@ def _pieces(settings: FitSettings, found: FitResult) -> list[str]:
 
 
 def _validation(model: PLURegressor) -> str:
-    """Return the line of validation errors; those of starts that have other folds are not comparable."""
+    """Return the line of validation errors; those of different folds are not comparable."""
     table, unit = model.candidates_, "(mean square / variance)"
     losses = table["validation_loss"]
     middle = f"median {float(np.median(losses)):.3g}"
@@ -201,7 +201,7 @@ def _with_sign(value: float) -> str:
 
 
 class OutputFiles(NamedTuple):
-    """The files to write: models, of the curve with few pieces or of the network, the plot, and the page."""
+    """The files to write: models (of the curve if `few`, else of the network), the plot, and the page."""
 
     models: Sequence[Path]
     few: bool
@@ -212,8 +212,8 @@ class OutputFiles(NamedTuple):
 def check_files(files: OutputFiles, source: str, problem: Problem, activation: str) -> None:
     """Raise UserError, before any work is done, if one of the files could not be written.
 
-    It would replace another one of them or the table, its ending or its folder is wrong, the model does not fit into
-    it, or a package is missing.
+    Reasons: the file would replace another one or the table, its extension or folder is wrong, the format cannot hold
+    the model, or a package is missing.
     """
     taken = {resolve(source)} if problem.expression is None else set[Path]()
     for path in filter(None, [files.page, files.plot, *files.models]):
@@ -246,15 +246,15 @@ def _check_model(path: Path, problem: Problem, activation: str) -> None:
         listed = ", ".join(problem.inputs[:8]) + (", ..." if count > 8 else "")
         is_flagged = problem.inputs[1:] == (f"{problem.inputs[0]} is missing",)
         raise UserError(
-            f"{escape(path)}: the number of inputs is {count} ({listed}), and {path.suffix} takes 1; .h, .onnx and "
-            f".json take any number{'; or drop rows with missing values' * is_flagged}"
+            f"{escape(path)}: a {path.suffix} file holds a function of 1 input, got {count} ({listed}); .h, .onnx and "
+            f".json hold any number{'; or drop rows with missing values' * is_flagged}"
         )
 
 
 def write_files(
     files: OutputFiles, problem: Problem, found: FitResult, lines: Sequence[str], command: str
 ) -> Iterator[str]:
-    """Write the models, the picture and the page with these lines; yield a line for each file that is there."""
+    """Write the models, the picture and the page with these lines; yield a line for each file written."""
     from plunit.pieces.formats.exporter import call_note
 
     for path in files.models:
@@ -272,17 +272,17 @@ def write_files(
 
 
 def save_first_free(paths: Iterable[Path], content: str) -> Path:
-    """Write the first of these files that is not there, and return it; of two processes at once each takes its own."""
+    """Write the first of these files that does not exist, and return it; simultaneous processes get different files."""
     for path in paths:
         with contextlib.suppress(FileExistsError):
             path.open("x").close()
             save_whole(path, content)
             return path
-    raise FileExistsError(errno.EEXIST, "all names are in use")
+    raise FileExistsError(errno.EEXIST, "all file names are in use")
 
 
 def _save_model(path: Path, problem: Problem, found: FitResult, *, few: bool) -> str:
-    """Write the curve with few pieces, or the network, and return which."""
+    """Write the curve with few pieces, or the network; return which one."""
     from plunit.pieces import save, save_c
     from plunit.pieces.formats.exporter import c_name
 
@@ -316,7 +316,7 @@ def _save_model(path: Path, problem: Problem, found: FitResult, *, few: bool) ->
 
 
 def _about_network(problem: Problem, found: FitResult) -> str:
-    """Return what is known of the network against the function or the rows, apart from what C makes of it."""
+    """Return the errors of the network against the function or the rows, before any rounding in C."""
     if (largest := found.largest) is None:
         about, rmse, seen = "The network against its training rows:", found.rmse, _largest_on_rows(problem, found)
         if n := len(found.tests):
@@ -334,7 +334,7 @@ def _largest_on_rows(problem: Problem, found: FitResult) -> float:
 
 
 def _about_curve(problem: Problem, few: Reduced) -> str:
-    """Return what a curve was made from, and its error."""
+    """Return the source and the error of a curve."""
     if few.of == "f":
         return f"f = {problem.title}: largest error {_error(few.error, few.bound, few.note)}."
     kind = "root mean square error" if few.of == "the rows" else "largest distance"
@@ -342,7 +342,7 @@ def _about_curve(problem: Problem, few: Reduced) -> str:
 
 
 def _page(problem: Problem, found: FitResult, lines: Sequence[str], command: str) -> str:
-    """Return an HTML page that needs no other file; its pictures have the text colour of the page."""
+    """Return a self-contained HTML page, whose pictures use the page's text colour."""
     from jinja2 import Environment, PackageLoader, select_autoescape
 
     few = found.reduced.curve if found.reduced else None
@@ -361,7 +361,7 @@ def _page(problem: Problem, found: FitResult, lines: Sequence[str], command: str
 
 
 def _pictures(problem: Problem, found: FitResult) -> list[str]:
-    """Return each panel as SVG, with letters that are text, and the page's colour instead of black."""
+    """Return each panel as SVG with selectable text, in the page's colour instead of black."""
     import matplotlib
 
     parts = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")

@@ -1,7 +1,7 @@
-"""The smallest network within an error: which shapes are tried, in which order, and when no shape will do.
+"""The smallest network within an error: which shapes are tried, in which order, and when the search gives up.
 
-Quick fits of n x n units, with ever larger n, show how the error falls with n. Once one is within the error, thorough
-fits bisect the widths below it. Then (n, m) with m < n is tried, and one layer with fewer weights.
+Quick fits of n x n units with increasing n show how the error falls with n. Once one is within the error, thorough fits
+bisect the widths below it. Then (n, m) with m < n is tried, and one layer with fewer weights.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ WIDTHS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 """The widths n of the quick fits of n x n units."""
 
 GAIN, MOST_GAIN = 0.75, 0.5
-"""A thorough fit has about this fraction of the error of a quick one, and at best this one."""
+"""The error of a thorough fit as a fraction of that of a quick fit: typically, and at best."""
 
-_SEEN = 4  # the number of the largest quick fits that say how the error falls
+_SEEN = 4  # the number of quick fits, the widest ones, from which the error is extrapolated
 
 Shape = tuple[int, ...]
 
 Attempt = Callable[[Shape, bool], float]
-"""Fits the shape, thoroughly or quickly, and returns the proved error: infinite without a bound, NaN to stop."""
+"""Fits a shape, thoroughly or quickly, and returns the proved error: infinite without a bound, NaN to stop."""
 
 
 class _Stopped(Exception):
@@ -35,14 +35,14 @@ class _Stopped(Exception):
 
 @dataclass
 class SizeSearch:
-    """What a search for the smallest shape has found.
+    """A search for the smallest shape, and its results.
 
     Attributes:
-        attempt: fits a shape.
+        attempt: the function that fits a shape.
         inputs: the number of inputs.
         error: the error allowed.
         known: the smallest proved error of each shape that was tried.
-        needed: the width n of the n x n units that would probably do, if no shape does; infinite if none would.
+        needed: if no shape is within the error, the width n at which n x n units probably are; infinite if none is.
     """
 
     attempt: Attempt
@@ -52,7 +52,7 @@ class SizeSearch:
     needed: float = math.nan
 
     def run(self) -> SizeSearch:
-        """Search; return itself."""
+        """Run the search and return it."""
         with contextlib.suppress(_Stopped):
             self._search()
         return self
@@ -81,7 +81,7 @@ class SizeSearch:
             self._bisect(0, most, lambda n: (n,))
 
     def _climb(self) -> int | None:
-        """Return the least width whose quick fit is within the error, or None if none is likely to be."""
+        """Return the smallest width whose quick fit is within the error, or None if none is likely to be."""
         for n in WIDTHS:
             if self._fit((n, n), thorough=False) <= self.error:
                 return n
@@ -94,7 +94,7 @@ class SizeSearch:
         return None
 
     def _extrapolate(self) -> None:
-        """Set `needed` from the fall of the last errors: log(error) is about linear in log(n)."""
+        """Set `needed` by extrapolating the last errors: log(error) is about linear in log(n)."""
         pairs = [(n, self.known[n, n]) for n in WIDTHS if (n, n) in self.known][-_SEEN:]
         logs = np.log([(n, max(error, 1e-300)) for n, error in pairs if error < math.inf])
         self.needed = math.inf

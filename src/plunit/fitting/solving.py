@@ -31,41 +31,41 @@ FRESH_POINTS = 20_000
 """Number of random points of the root mean square error against a function."""
 
 RANDOM_POINTS = 100_000
-"""Number of random points that estimate the largest error where it is not proved."""
+"""Number of random points that estimate the largest error if it is not proved."""
 
 KNOTS = 2001
-"""Number of points of a function between whose values straight lines are drawn, to be simplified."""
+"""Number of points of the dense curve that interpolates a function before it is simplified."""
 
 SLIGHT = 1e-9
-"""An error below this fraction of the function's largest value needs no closer curve."""
+"""A curve need not be closer than this fraction of the function's largest value."""
 
 PROOF = 30.0
-"""Seconds that the bound of a network's error against a function may take."""
+"""Time limit for bounding a network's error against a function (s)."""
 
 ADAM_STEPS, QUICK = 6000, 4
-"""Adam's steps for a function. Quick fits of shapes have half of them, and a fourth of the starts."""
+"""Adam's steps for a function. Quick fits of shapes use half of them, and a quarter of the starts."""
 
-_ROUNDS = 40  # of cutting boxes, until the place of the largest error is known well enough
+_ROUNDS = 40  # rounds of halving boxes that locate the largest error well enough
 
 Watch = Callable[[str, float, float], bool]
-"""Called with what is done, the part of it that is done and the least loss; it returns whether to stop."""
+"""Called with the current task, the fraction of it done and the lowest loss; returns whether to stop."""
 
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How to fit.
+    """Settings of a fit.
 
     Attributes:
-        hidden: units of the hidden layers; () chooses 8, 8 for one input and 16, 16 for more.
-        starts: random starts.
-        best: how many of the best networks are averaged, at most `starts`.
-        splits: the number of random fifths of a table that test the error.
+        hidden: units of the hidden layers; () means 8, 8 for one input and 16, 16 for more.
+        starts: the number of random starts.
+        best: the number of best networks that are averaged, at most `starts`.
+        splits: the number of random fifths of a table on which the error is tested.
         pieces: the number of pieces wanted, for one input.
         error: the error allowed: of the curve for one input, of the network against a function of several.
-        activation: of the networks.
-        seed: of starts and splits.
-        bits: of the weights in fixed point, 8 or 16; None leaves the network in floating point.
-        minimax: lower the largest error against a function, where it can be proved, instead of the mean square error.
+        activation: the activation of the networks.
+        seed: the seed of starts and splits.
+        bits: bits of the fixed-point weights, 8 or 16; None leaves the network in floating point.
+        minimax: lower the largest error against a function, if it can be proved, instead of the mean square error.
     """
 
     hidden: tuple[int, ...] = ()
@@ -92,10 +92,10 @@ class Reduced(NamedTuple):
 
     Attributes:
         curve: the curve.
-        of: what it is close to: "f", "the rows" or "the network".
-        error: its largest distance from it; for "the rows" the root mean square error.
+        of: what the curve approximates: "f", "the rows" or "the network".
+        error: its largest distance from `of`; for "the rows" the root mean square error.
         bound: a proved bound of the error, if there is one.
-        note: why there is none, or where the function jumps.
+        note: why there is no bound, or where the function jumps.
     """
 
     curve: Curve
@@ -107,24 +107,24 @@ class Reduced(NamedTuple):
 
 @dataclass(frozen=True)
 class FitResult:
-    """What was found.
+    """The result of a fit.
 
     Attributes:
         model: the fitted estimator.
         rmse: root mean square error on all rows; for a function, on random points that training did not see.
         tests: root mean square errors on test rows, one for each split; empty for a function.
-        seen: the largest error on test rows, NaN without any.
-        unseen: target and prediction of the test rows of all splits, one after another.
+        seen: the largest error on test rows, NaN without tests.
+        unseen: targets and predictions of the test rows of all splits, concatenated.
         largest: the largest error against the function, with its bound for up to four inputs; None for a table.
-        fixed: the network in fixed point, if asked for.
-        asked: the error that was asked for, if any.
-        tried: for an error that is asked for, the hidden layers that were tried to the end, or with success, and the
-            smallest proved error of each.
-        needed: where none is within that error, the number n of n x n units that probably are: the errors of the
-            networks that were tried, extrapolated; infinite if they do not fall, NaN if that is not known.
+        fixed: the network in fixed point, if requested.
+        asked: the error that was requested, if any.
+        tried: with a requested error, the hidden layers that were tried to the end or with success, and the smallest
+            proved error of each.
+        needed: if none is within the requested error, the number n for which n x n units probably are, extrapolated
+            from the networks tried; infinite if their errors do not fall, NaN if it is not known.
         curve: the curve of the network, for one input.
         reduced: the curve with fewer pieces, for one input.
-        missing: why that curve was not found, unless it was asked for.
+        missing: why that curve was not found, if it was not requested.
         stopped: whether the user stopped the search.
     """
 
@@ -145,7 +145,7 @@ class FitResult:
 
     @property
     def proved(self) -> float:
-        """The proved bound on the distance between what is written and the function; infinite without one."""
+        """The proved bound on the distance between the written network and the function; infinite without one."""
         if self.largest is None or self.largest.bound is None:
             return math.inf
         rounding = 0.0 if self.fixed is None else self.fixed.bound
@@ -153,7 +153,7 @@ class FitResult:
 
     @property
     def missed(self) -> bool:
-        """Whether an error against a function was asked for, and what is written is not proved to be within it."""
+        """Whether an error was requested within which the written model is not proved to be."""
         if self.asked is None:
             return False
         if (few := self.reduced) is not None:
@@ -161,7 +161,7 @@ class FitResult:
         return self.proved > self.asked
 
     def interval(self) -> tuple[float, float]:
-        """Return mean and half the width of the 95 % interval of the errors on test rows.
+        """Return the mean of the errors on test rows, and half the width of its 95 % interval.
 
         The splits share training rows, so their errors are correlated: the variance of the mean is that of one error
         times 1 / n + (test rows) / (training rows), the correction of Nadeau and Bengio (2003; docs/glossary.md).
@@ -172,7 +172,7 @@ class FitResult:
 
 
 class _Stop:
-    """Passes progress on, and remembers whether it, or Ctrl-C, asked to stop."""
+    """Passes progress on, and remembers whether the callback or Ctrl-C asked to stop."""
 
     def __init__(self, progress: Watch) -> None:
         self.progress, self.what, self.asked = progress, "", False
@@ -183,13 +183,13 @@ class _Stop:
 
 
 class Watched(PLURegressor):
-    """An estimator that reports to, and is stopped by, a `_Stop`; it notes Ctrl-C there instead of warning of it."""
+    """An estimator that reports to a `_Stop`, which can stop it; Ctrl-C is recorded there without a warning."""
 
     watch: _Stop
     problem: Problem | None = None
 
     def _formula(self, network: MLP, scales: Sequence[Scale]) -> Target | None:
-        """Return the function of the problem, of scaled inputs and outputs."""
+        """Return the function of the problem in scaled inputs and outputs."""
         if self.problem is None or self.problem.expression is None:
             return None
         (x, y), f, sides = scales, self.problem.expression, self.problem.box
@@ -221,7 +221,7 @@ class Watched(PLURegressor):
 
 
 def fit_problem(problem: Problem, settings: FitSettings, progress: Watch = lambda what, done, best: False) -> FitResult:
-    """Fit the problem; when `progress` returns true, or at Ctrl-C, return what has been found so far."""
+    """Return the fitted problem; if `progress` returns true, or at Ctrl-C, return the best result so far."""
     stop = _Stop(progress)
     problem = _with_edges(problem) if can_minimax(problem, settings) else problem
     if settings.error is not None and len(problem.inputs) > 1:
@@ -242,7 +242,7 @@ def fit_problem(problem: Problem, settings: FitSettings, progress: Watch = lambd
 
 
 def _judge(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _Stop) -> FitResult:
-    """Return the model with its errors: against the function, and of fixed point."""
+    """Return the model with its errors against the function, and with its fixed-point network if requested."""
     largest = None if problem.expression is None else _largest(problem.expression, problem, model, stop)
     fixed = None
     if settings.bits is not None:
@@ -259,7 +259,7 @@ def _judge(problem: Problem, settings: FitSettings, model: PLURegressor, stop: _
 
 
 def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) -> FitResult:
-    """Return the smallest network that is proved to be within the error, or the best that was found."""
+    """Return the smallest network that is proved to be within the error, or the best one found."""
     found: list[FitResult] = []
 
     def attempt(hidden: tuple[int, ...], thorough: bool) -> float:
@@ -274,12 +274,12 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
             model = _train(problem, one, np.arange(len(problem.y)), stop, what, steps)
             result = _judge(problem, one, model, stop)
         except KeyboardInterrupt:
-            if not found:  # otherwise what earlier shapes reached is kept
+            if not found:  # otherwise the results of earlier shapes are kept
                 raise
             stop.asked = True
             return math.nan
         found.append(result)
-        cut_short = result.stopped and result.proved > error  # it could have done better
+        cut_short = result.stopped and result.proved > error  # more training could have helped
         return math.nan if cut_short else result.proved
 
     search = SizeSearch(attempt, len(problem.inputs), error)
@@ -300,7 +300,7 @@ def _within(problem: Problem, settings: FitSettings, error: float, stop: _Stop) 
 
 
 def _fresh_points(problem: Problem) -> tuple[Array, Array]:
-    """Return random points of the box, which training did not see, and the function there."""
+    """Return random points of the box that training did not see, and the function there."""
     assert problem.expression is not None
     low, high = problem.box.T
     x = np.random.default_rng(2).uniform(low, high, (FRESH_POINTS, len(low)))
@@ -310,9 +310,9 @@ def _fresh_points(problem: Problem) -> tuple[Array, Array]:
 
 
 def _with_edges(problem: Problem) -> Problem:
-    """Return the problem with points on the faces, edges and corners, where random points of a box never are.
+    """Return the problem with points added on faces, edges and corners, which random points never hit.
 
-    Errors are largest there; a grid, for two inputs, has such points.
+    Errors are largest there. The grid for two inputs already has such points.
     """
     inputs = len(problem.inputs)
     if inputs < 3 or problem.expression is None:
@@ -347,20 +347,20 @@ def _train(
     watched.watch, watched.problem = stop, problem
     if problem.table is None:
         model.fit(problem.x[rows], problem.y[rows])
-    else:  # encoded by what only these rows show
+    else:  # the encoder sees only these rows
         model = make_pipeline(clone(problem.encoder), model).fit(problem.table.x[rows], problem.y[rows])
     del watched.watch, watched.problem
     return model
 
 
 def can_minimax(problem: Problem, settings: FitSettings) -> bool:
-    """Whether the largest error is lowered: where it is asked for and can be proved."""
+    """Whether the fit lowers the largest error: if requested, and if that error can be proved."""
     known = problem.expression is not None and len(problem.inputs) <= MOST_VARIABLES
     return settings.minimax and known and settings.activation in PIECEWISE
 
 
 def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> dict[str, Any]:
-    """Return `tests`, `seen` and `unseen` of the result: each model is tested on a random fifth that it did not see."""
+    """Return `tests`, `seen` and `unseen` of the result; each model is tested on a random fifth it has not seen."""
     errors, pairs = [], [(np.empty(0), np.empty(0))]
     try:
         for split in range(settings.splits):
@@ -369,14 +369,14 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> dict[str, An
             if stop.asked:
                 break
             model = _train(problem, settings, rows, stop, f"test {split + 1} of {settings.splits}")
-            if not stop.asked:  # a model whose training was cut short says little about the others
+            if not stop.asked:  # a model whose training was stopped says little about the others
                 x = (problem.x if problem.table is None else problem.table.x)[test]
-                with warnings.catch_warnings():  # a text that the training rows lack has its own rule
+                with warnings.catch_warnings():  # text that the training rows lack is handled by its own rule
                     warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
                     predicted = model.predict(x)
                 errors.append(root_mean_square(predicted - problem.y[test]))
                 pairs.append((problem.y[test], predicted))
-    except KeyboardInterrupt:  # the model is there; only tests are missing
+    except KeyboardInterrupt:  # the model exists; only tests are missing
         stop.asked = True
     y, predicted = (np.concatenate(part) for part in zip(*pairs, strict=True))
     largest = float(np.fmax.reduce(np.abs(predicted - y))) if errors else math.nan
@@ -384,7 +384,7 @@ def _tests(problem: Problem, settings: FitSettings, stop: _Stop) -> dict[str, An
 
 
 def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) -> SupError:
-    """Return the largest error of the network, with a bound where there can be one."""
+    """Return the largest error of the network, with a bound if possible."""
     why = f"it needs a piecewise-linear network and at most {MOST_VARIABLES} variables"
     if model.activation in PIECEWISE and len(problem.inputs) <= MOST_VARIABLES:
         try:
@@ -404,10 +404,10 @@ def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) 
 
 
 def reduce_pieces(problem: Problem, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
-    """Return the curve with `pieces` pieces, or with the fewest within `error`, or what shows most with few pieces.
+    """Return the curve with `pieces` pieces, or with the fewest within `error`; by default with few pieces.
 
-    For a function it is close to the function itself. For a table with `pieces`, or with neither, it is fitted to the
-    rows. For a table with `error` it is within the error of the network.
+    For a function, the curve approximates the function itself. For a table with `error`, it is within the error of the
+    network; otherwise it is fitted to the rows.
     """
     from plunit.pieces import fit_segments, simplify
 
@@ -435,14 +435,14 @@ def _of_function(f: Expression, curve: Curve, pieces: int | None, error: float |
         away = sup_error(f, dense, [(low, high)])
         reach = away.value if away.bound is None else away.bound
         allowed = error
-        if allowed is None:  # as good as the network; of a straight line both are roundings
+        if allowed is None:  # as good as the network; for a straight line both errors are rounding
             allowed = max(sup_error(f, curve, [(low, high)]).value, min(2 * reach, SLIGHT * np.abs(y).max()))
         if reach >= allowed:
-            away_from = f"{KNOTS - 1} straight lines through the function are {reach:.3g} away from it"
+            away_from = f"a curve of {KNOTS - 1} pieces through the function is {reach:.3g} away from it"
             if error is None:
-                raise UserError(f"no curve with the fewest pieces: {away_from}. Take a shorter interval")
+                raise UserError(f"no curve with the fewest pieces was found: {away_from}. Use a shorter interval")
             raise UserError(
-                f"an error of {error:.3g} is too small: {away_from}. Take a larger error or a shorter interval"
+                f"an error of {error:.3g} is too small: {away_from}. Use a larger error or a shorter interval"
             )
         found = simplify(dense, tolerance=allowed - reach).curve
     else:

@@ -1,6 +1,6 @@
 """Bijections of R^n, invertible networks and flows, for PyTorch.
 
-Open `flow.py` first: `Flow` is the density of a bijection, and `Flow.fit` trains it, with points from `batches.py`.
+Start with `flow.py`: `Flow` is the density of a bijection, and `Flow.fit` trains it, with points from `batches.py`.
 `bijections/` has the contract and every layer, `invertible_network.py` builds networks, `contexts.py` makes them
 conditional, `conversions.py` connects them to other libraries, and `saving.py` stores them in files.
 """

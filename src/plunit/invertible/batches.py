@@ -1,7 +1,7 @@
-"""Points to train a flow with: from arrays, functions or loaders to batches of checked tensors.
+"""Points to train a flow: arrays, functions or loaders become batches of checked tensors.
 
-`screen` refuses points without a density, by the rules of `plunit.densities.density_faults`, and warns if training will
-be poor:
+`screen` refuses points without a density, by the rules of `plunit.densities.density_faults`, and warns of points that
+are hard to learn:
 - a column has at most `FEW_VALUES` values, each on average at least `TIMES` times;
 - the median of a column is farther than `FAR_OFF` from 0, or its spread (by quartiles, so that outliers do not matter)
   is above `FAR_OFF` or below 1 / `FAR_OFF`: training starts near centre 0 and spread 1, and takes small steps.
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from plunit.invertible.flow import Flow
 
 BatchRows = tuple[Tensor, ...]
-"""Points (x,), or points with their contexts (x, context): what `Flow.log_prob` takes."""
+"""Points (x,), or points with their contexts (x, context): the arguments of `Flow.log_prob`."""
 
 Draw = Callable[[int], BatchRows]
 """Draws a batch of n points; a loader determines the size of its batches."""
 
 Batches = tuple[Draw, BatchRows | None, Tensor | None]
-"""Batches to train with, and rows for validation with their weights."""
+"""Training batches, and validation rows with their weights."""
 
 FEW_VALUES = 30
 FAR_OFF = 30.0
@@ -54,7 +54,7 @@ _EXPECTED = {
 
 
 def context_size(flow: Flow, context: Any) -> int:
-    """Return the size of a flow's contexts, 0 for none; raise ValueError if `context` should be given or not."""
+    """Return the size of a flow's contexts, 0 for none; raise ValueError if `context` is missing or superfluous."""
     size = flow.bijection.context if isinstance(flow.bijection, Conditional) else 0
     if not size and context is not None:
         raise ValueError("this flow has no context; leave it out, or build the flow with conditional(...)")
@@ -64,7 +64,7 @@ def context_size(flow: Flow, context: Any) -> int:
 
 
 def _rows(flow: Flow, x: Any, context: Any = None) -> BatchRows:
-    """Return points, and their contexts if the flow has them, as checked rows."""
+    """Return points, and contexts if the flow has them, as checked rows."""
     points = _table(x, flow.bijection.features, "points of {} features", flow.origin)
     if not (size := context_size(flow, context)):
         return (points,)
@@ -110,7 +110,7 @@ def _tensor(data: Any, user: str, like: Tensor) -> Tensor:
         return data.detach().to(like)
     check_unmasked("data", data)
     try:
-        with np.errstate(over="ignore"):  # too large numbers become infinite, which is checked later
+        with np.errstate(over="ignore"):  # numbers that are too large become infinite, which is checked later
             array = as_array(data, np.float64 if like.dtype == torch.float64 else np.float32)
     except ValueError as error:
         raise TypeError(f"{user} expects {_EXPECTED[user]}, got {type(data).__name__}: {error}") from None
@@ -118,7 +118,7 @@ def _tensor(data: Any, user: str, like: Tensor) -> Tensor:
 
 
 def check_dense(tensor: Tensor, user: str) -> None:
-    """Raise TypeError if a tensor is nested or sparse; it reads no number, and so never waits for a GPU."""
+    """Raise TypeError if a tensor is nested or sparse; no number is read, so this never waits for a GPU."""
     if tensor.is_nested:
         raise TypeError(f"{user} expects a dense tensor, got a nested one; pass torch.cat(tensor.unbind())")
     if tensor.layout is not torch.strided:
@@ -135,7 +135,7 @@ def from_rows(rows: BatchRows, weights: Tensor | None, generator: Generator | No
             chosen = torch.randint(count, (n,), generator=generator)
         else:
             place = ends[-1] * torch.rand(n, generator=generator, dtype=ends.dtype)
-            chosen = torch.searchsorted(ends, place, right=True).clamp(max=count - 1)  # it may round to the end
+            chosen = torch.searchsorted(ends, place, right=True).clamp(max=count - 1)  # place may round to the end
         return tuple(part[chosen.to(device)] for part in rows)
 
     return draw
@@ -149,32 +149,32 @@ def _cycle(batches: Iterable[Any]) -> Iterator[Any]:
             yield batch
         if batch is None:
             raise ValueError(
-                "the loader has no batches left; pass one that can be read again, such as a DataLoader or a list, or "
-                "reduce the number of steps"
+                "the loader has no batches left; pass one that can be iterated again, such as a DataLoader or a list, "
+                "or reduce the number of steps"
             )
 
 
 def is_array(data: Any) -> bool:
-    """Return whether data are points, not a function or a loader that provides them."""
+    """Return whether data are points, rather than a function or a loader that provides them."""
     if isinstance(data, (Tensor, list, tuple, str, bytes, dict)) or hasattr(data, "__array__"):
         return True
     return not (callable(data) or isinstance(data, Iterable))
 
 
 def as_weights(weights: Any, count: int) -> Tensor:
-    """Return weights as float64 on the CPU, where points are drawn, or raise unless each point has one."""
+    """Return weights as float64 on the CPU, where points are drawn; raise unless each point has one."""
     found = _tensor(weights, "weights", torch.zeros((), dtype=torch.float64))
     if found.shape != (count,):
         raise ValueError(f"weights must hold one number for each of the {count} points, got shape {tuple(found.shape)}")
     if not (found.isfinite().all() and (found >= 0).all() and found.max() > 0):
         raise ValueError(
-            f"weights must be finite and at least 0, and some above 0, got {found.min().item()} to {found.max().item()}"
+            f"weights must be finite and at least 0, and not all 0, got {found.min().item()} to {found.max().item()}"
         )
     return found
 
 
 def proportions(weights: Tensor) -> Tensor:
-    """Return positive weights divided by their sum, which may overflow or underflow."""
+    """Return positive weights divided by their sum, even if that sum would overflow or underflow."""
     scaled = weights / weights.max()
     return scaled / scaled.sum()
 
@@ -198,14 +198,14 @@ def prepare_batches(
     for name, given in (("context", context), ("weights", weights), ("a fraction for validation", fraction)):
         if given is not None:
             raise ValueError(
-                f"{name} needs points as a tensor or an array, got {type(data).__name__}; a function or a loader "
-                f"provides contexts with its points and draws by weight itself, and validation must be points"
+                f"{name} needs points as a tensor or an array, got {type(data).__name__}; a function or a loader must "
+                f"provide contexts with its points and draw by weight itself, and validation must be points"
             )
     stream = None if callable(data) else _cycle(data)
     draw: Draw = lambda n: _batch(flow, data(n) if stream is None else next(stream))  # noqa: E731
     first = draw(batch)
     screen(*first, whole=False)
-    waiting = [first]  # also the first batch of training
+    waiting = [first]  # it is also the first training batch
     return lambda n: waiting.pop() if waiting else draw(n), held, None
 
 
@@ -215,8 +215,8 @@ def _split(rows: BatchRows, weights: Tensor | None, fraction: float, generator: 
     aside = math.ceil(fraction * count) if 0 < fraction < 1 else 0
     if not 0 < aside < count - 1:
         raise ValueError(
-            f"validation as a fraction must lie between 0 and 1 and leave points on both sides, at least two to train "
-            f"with, got {fraction} of {count} points"
+            f"validation as a fraction must lie between 0 and 1 and leave at least one point to validate and two to "
+            f"train, got {fraction} of {count} points"
         )
     held, kept = torch.randperm(count, generator=generator).tensor_split([aside])
     held_rows, kept_rows = (tuple(part[chosen.to(part.device)] for part in rows) for chosen in (held, kept))
@@ -225,15 +225,15 @@ def _split(rows: BatchRows, weights: Tensor | None, fraction: float, generator: 
 
 
 def screen(x: Tensor, context: Tensor | None = None, *, whole: bool = True) -> None:
-    """Raise if the rows x have no density, and warn if they, or their contexts, are hard to learn.
+    """Raise if the rows x have no density, and warn if they or their contexts are hard to learn.
 
     Args:
         x: points [m, n].
         context: their contexts [m, k], which may be discrete or constant.
-        whole: whether these are all data. For a batch there are only warnings, because other batches may differ.
+        whole: whether these are all data. A batch only causes warnings, because other batches may differ.
     """
     if whole and len(x) < 2:
-        raise ValueError("one point has no density: pass at least two different points of weight above 0")
+        raise ValueError("one point has no density; pass at least two different points of weight above 0")
     some, varies = _thin(x), (x.amax(0) > x.amin(0)).cpu().numpy()
     faults: list[str] = []
     if whole or len(x) >= 2 * TIMES:

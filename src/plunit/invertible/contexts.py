@@ -1,6 +1,6 @@
 """Bijections that depend on a context: `Conditional`, whose parameters are shifted by a network of the context.
 
-The network has linear layers with PLUs between them, and starts as 0.
+The network has linear layers with PLUs between them, and initially returns 0.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Conditional(nn.Module):
 
     Args:
         bijection: F, made of leaves, some of them elementwise with learned parameters.
-        context: k.
+        context: k, the size of a context.
         hidden: the units of each hidden layer of N.
         slots: how many numbers per feature N shifts in each of those leaves; by default all learned ones. A leaf
-            ignores slots that it lacks: `PLU` has no rounding, the last number of `SmoothPLU`.
-        generator: for the random start of N.
+            ignores slots that it lacks: `PLU` has no rounding, which is the last number of `SmoothPLU`.
+        generator: the source of random numbers for the start of N.
 
     >>> from plunit.invertible import ScaleShift
     >>> line = Conditional(ScaleShift(2), context=3)
@@ -89,8 +89,8 @@ class Conditional(nn.Module):
         fit = len(self.slots) == len(learned) and all(a >= b for a, b in zip(self.slots, learned, strict=True))
         if not (fit and learned):
             raise ValueError(
-                f"Conditional needs learned elementwise parts, such as ScaleShift, each once, and a slot for each of "
-                f"their numbers, got parts of {learned} numbers and slots {self.slots}"
+                f"Conditional needs learned elementwise parts, such as ScaleShift, and for each at least as many slots "
+                f"as it has numbers, got parts of {learned} numbers and slots {self.slots}"
             )
         self.network = context_network((context, *hidden, sum(self.slots) * self.features), generator)
 
@@ -104,7 +104,7 @@ class Conditional(nn.Module):
 
     @torch.no_grad()
     def at(self, context: Tensor) -> Bijection:
-        """The bijection for one context, shape (k,): a copy with shifted parameters."""
+        """Return the bijection for one context, shape (k,): a copy with shifted parameters."""
         if context.ndim != 1:
             raise ValueError(f"pass one context, shape ({self.context},), got shape {tuple(context.shape)}")
         check_finite(context)
@@ -115,7 +115,7 @@ class Conditional(nn.Module):
         return twin
 
     def sharp(self) -> Any:
-        """Return the same without rounded corners; it shares all parameters."""
+        """Return the same conditional bijection without rounded corners; it shares all parameters."""
         return copy_sharp(self)
 
     def extra_repr(self) -> str:
@@ -169,7 +169,7 @@ def check_finite(context: Tensor) -> None:
 
 
 def _batch(x: Tensor, context: Tensor) -> torch.Size:
-    """Return the shape that points and contexts have in common."""
+    """Return the broadcast shape of points and contexts."""
     try:
         return torch.broadcast_shapes(x.shape[:-1], context.shape[:-1])  # type: ignore[no-untyped-call, no-any-return]
     except RuntimeError:
@@ -196,7 +196,7 @@ def _is_learned(leaf: Leaf, raw: Tensor) -> bool:
 
 
 def _values(leaf: Leaf, inverted: bool, shift: Tensor) -> Values:
-    """Return the values of a leaf whose raw numbers are shifted by columns [slots, n, m], as columns."""
+    """Return, as columns, the values of a leaf whose raw numbers are shifted by columns [slots, n, m]."""
     changes: Iterator[Tensor] = iter(shift)
     raw = [each[:, None] + next(changes) if _is_learned(leaf, each) else each[:, None] for each in leaf.raw()]
     return leaf.imply_inverse(*raw) if inverted else leaf.imply(*raw)

@@ -1,4 +1,4 @@
-"""Flows and other packages: networks of `plunit.densities` as flows, bijections in `torch.distributions`."""
+"""Conversions: networks of `plunit.densities` to flows, and bijections to `torch.distributions` transforms."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def to_chain(network: DensityNetwork) -> Chain:
         linear |= {"raw_diagonal": network.log_diagonal[i], "sign": network.sign[i], "permutation": network.order[i]}
         parts.append(_load(LU(form.features), linear))
         if i < form.blocks:
-            # numbers beyond the limit have no effect
+            # parameters beyond the limit have no effect
             names = [name for name in ("alpha", "c", "rho") if name in views]
             shapes = {f"raw_{name}": views[name][i].clip(-learned.LIMIT, learned.LIMIT) for name in names}
             parts.append(_load(_ACTIVATIONS[form.activation](form.features, learnable=True), shapes))
@@ -64,10 +64,10 @@ def _load(part: Bijection, arrays: Mapping[str, Any]) -> Bijection:
 
 
 class BijectionTransform(Transform):
-    """y = F(x) for distributions over vectors; `.inv` is PyTorch's own inverse of a transform.
+    """A transform y = F(x) for distributions over vectors; PyTorch provides the inverse, `.inv`.
 
     Args:
-        bijection: F. Later changes to its parameters have effect.
+        bijection: F. Later changes to its parameters take effect.
 
     >>> import torch
     >>> from plunit.invertible import PLU
@@ -93,7 +93,7 @@ class BijectionTransform(Transform):
         return hash(self.bijection)
 
     def with_cache(self, cache_size: int = 1) -> BijectionTransform:
-        """Return the transform with another size of the cache (0 or 1)."""
+        """Return the transform with another cache size (0 or 1)."""
         return BijectionTransform(self.bijection, cache_size)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:

@@ -64,13 +64,13 @@ class Flow(nn.Module):
         self.register_buffer("origin", torch.zeros((), dtype=like.dtype, device=like.device), persistent=False)
 
     def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        """Return log p(x); `log_prob` as a module's call, for torch.func.functional_call."""
+        """Return log p(x), as `log_prob` does; torch.func.functional_call needs this method."""
         return self.log_prob(x, context)
 
     def log_prob(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        """Return log p(x), shape x.shape[:-1]; of a conditional flow log p(x | context), the two broadcast.
+        """Return log p(x), shape x.shape[:-1]; for a conditional flow log p(x | context), with x and context broadcast.
 
-        Points and contexts with NaN have the density NaN; the others are not affected.
+        Points and contexts with NaN give NaN; others are not affected.
         """
         if not isinstance(x, Tensor):
             raise TypeError(f"log_prob expects a tensor, got {type(x).__name__}; convert it with torch.as_tensor")
@@ -80,7 +80,7 @@ class Flow(nn.Module):
 
     @torch.no_grad()
     def sample(self, n: int, context: Tensor | None = None, *, generator: Generator | None = None) -> Tensor:
-        """Draw n points, shape (n, features); for contexts (..., k) n of each, shape (n, ..., features).
+        """Draw n points, shape (n, features); for contexts (..., k) n points each, shape (n, ..., features).
 
         Contexts must be finite.
         """
@@ -104,18 +104,18 @@ class Flow(nn.Module):
         return x, self._base_log_prob(z) - log_det
 
     def given(self, context: Tensor) -> Flow:
-        """Return the density p(x | context) for one context of a conditional flow as a flow, which can be frozen.
+        """Return a conditional flow's density p(x | context) for one context, as a flow that can be frozen.
 
-        It is a copy: later training of this flow does not change it.
+        The result is a copy: later training of this flow does not change it.
         """
         if not isinstance(self.bijection, Conditional):
-            raise ValueError("this flow has no context; conditional(...) makes a bijection with one")
+            raise ValueError("this flow has no context; build its bijection with conditional(...)")
         return self._with(self.bijection.at(*self._as_arguments(context)))
 
     def frozen(self) -> Flow:
         """Return a flow of the same density without parameters, for fast `log_prob` and `sample` after training."""
         if isinstance(self.bijection, Conditional):
-            raise ValueError("a conditional flow is frozen for one context at a time: flow.given(context).frozen()")
+            raise ValueError("a conditional flow can be frozen only for one context: flow.given(context).frozen()")
         return self._with(Frozen(self.bijection))
 
     def fit(
@@ -136,32 +136,32 @@ class Flow(nn.Module):
     ) -> Fitted:
         """Train by maximum likelihood with Adam; the learning rate falls to 0 along a half cosine.
 
-        Whenever training ends, even by an error or Ctrl-C, the flow has its best state by validation or, without
-        validation, the last state with a finite loss.
+        However training ends, even by an error or Ctrl-C, the flow has the state with the best validation loss or,
+        without validation, the last state with a finite loss.
 
         Args:
-            data: points of shape (..., features), as a tensor, an array or lists, of which each step draws `batch` at
-                random; a function that draws n points; or a loader, an iterable of batches, which is read over and
-                over. For a conditional flow, functions and loaders provide pairs (points, contexts). Numbers are
-                converted to the dtype and device of the flow. Columns without a density, and columns that are hard to
-                learn, are reported: see `plunit.invertible.batches`.
+            data: points of shape (..., features), as a tensor, an array or lists, from which each step draws `batch`
+                at random; a function that draws n points; or a loader, an iterable of batches, which is repeated. For
+                a conditional flow, functions and loaders provide pairs (points, contexts). Numbers are converted to
+                the dtype and device of the flow. Columns without a density raise an error, and columns that are hard
+                to learn a warning: see `plunit.invertible.batches`.
             steps: the number of steps.
             context: the contexts of the points, shape (..., k), for a conditional flow.
-            weights: a number >= 0 for each point, its weight in the likelihood. Steps draw points in proportion.
+            weights: the weight of each point in the likelihood, a number >= 0. Steps draw points in proportion.
             validation: separate points, for a conditional flow a pair (points, contexts); or the fraction of data to
-                hold out. Their likelihood is measured a hundred times, and the flow ends with the best parameters.
+                hold out. Their likelihood is measured a hundred times, and the flow gets the best parameters.
             patience: stop after this number of steps without a better validation loss.
-            batch: points in a step; a loader has its own.
-            lr: the learning rate at the start.
+            batch: points per step; a loader has its own.
+            lr: the initial learning rate.
             clip: the maximum norm of the gradient; None for no limit. 1 suits conditional flows of thin densities,
                 where some batches have gradients far larger than others.
-            anneal: how rounded corners shrink; by default as the bijection was built. Then they are removed, and the
-                remaining steps train the sharp bijection. Ignored by a bijection without rounded corners.
-            generator: for the random choice of points.
-            progress: True draws a bar (with rich, if installed); a function is called with (steps done, loss).
+            anneal: how rounded corners shrink; the default is the bijection's own schedule. Then they are removed, and
+                the remaining steps train the sharp bijection. Ignored if there are no rounded corners.
+            generator: the source of random numbers for drawing points.
+            progress: True shows a bar (if rich is installed); a function is called with (steps done, loss).
 
         Returns:
-            the losses, the validation losses and the step of the parameters that the flow ends with.
+            the losses, the validation losses, and the step whose parameters the flow has.
         """
         steps, batch = as_count("steps", steps, 1), as_count("batch", batch, 1, _LARGEST_BATCH)
         patience = None if patience is None else as_count("patience", patience, 1)
@@ -172,7 +172,7 @@ class Flow(nn.Module):
                 "this flow has no trainable parameters; build it with learnable parts (a frozen flow has none)"
             )
         annealing = annealing_of(self.bijection, anneal)
-        # states with rounded corners, which are another function, do not count as the best
+        # with rounded corners the function is another one, so these states cannot be the best
         first = 0 if annealing is None else annealing.first_sharp_step(steps)
         draw, held, held_weights = prepare_batches(self, data, context, weights, validation, batch, generator)
         optimizer = torch.optim.Adam(self.parameters(), lr, fused=True)
@@ -186,7 +186,7 @@ class Flow(nn.Module):
             with torch.enable_grad(), bar as show:
                 self.train()
                 for step in range(steps + 1):
-                    if step < steps:  # afterwards only a check: the last batch must still have a finite likelihood
+                    if step < steps:  # the last round only checks that the likelihood is still finite
                         if annealing is not None and not annealing.shrink_corners(self, step, steps):
                             annealing = None
                         rows = draw(batch)
@@ -222,21 +222,21 @@ class Flow(nn.Module):
         self.bijection = self.bijection.sharp()
 
     def save(self, path: str | Path) -> None:
-        """Write the flow, its structure and its numbers, to one safetensors file; see `plunit.invertible.saving`."""
+        """Write the structure and the numbers of the flow to a safetensors file; see `plunit.invertible.saving`."""
         saving.save_bijection(Path(path), self.bijection, self.origin.dtype, self.base is not None)
 
     @classmethod
     def load(cls, path: str | Path, base: Distribution | None = None) -> Flow:
-        """Return the flow in a file of `save`, on the CPU. Files do not contain a base: pass that of the flow."""
+        """Return the flow in a file of `save`, on the CPU. Files do not contain a base: pass the flow's own."""
         bijection, dtype, own_base = saving.load_bijection(Path(path))
         if own_base and base is None:
-            raise ValueError(f"{path} holds a flow with a base other than the standard normal: pass base=")
+            raise ValueError(f"{path} holds a flow whose base is not the standard normal; pass base=")
         if base is not None and not own_base:
-            raise ValueError(f"{path} holds a flow with the standard normal as its base: omit base")
+            raise ValueError(f"{path} holds a flow whose base is the standard normal; omit base")
         return cls(bijection, base).to(dtype)
 
     def _with(self, bijection: Bijection) -> Flow:
-        """Return a flow of another bijection with the same base."""
+        """Return a flow with another bijection and the same base."""
         return Flow(bijection, self.base) if self.base is not None else Flow(bijection).to(self.origin)
 
     def _base_log_prob(self, z: Tensor) -> Tensor:
@@ -246,7 +246,7 @@ class Flow(nn.Module):
         return log_density
 
     def _draw(self, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
-        """Draw points of the base; differentiable in the tensors of the distribution, if it has `rsample`."""
+        """Draw points from the base, differentiable in its tensors if the distribution has `rsample`."""
         if self.base is None:
             like: dict[str, Any] = {"dtype": self.origin.dtype, "device": self.origin.device}
             return torch.randn(*shape, self.bijection.features, generator=generator, **like)
@@ -259,7 +259,7 @@ class Flow(nn.Module):
         return super()._apply(fn, recurse)  # type: ignore[no-untyped-call, no-any-return]
 
     def _as_arguments(self, context: Tensor | None) -> tuple[Tensor, ...]:
-        """Return the context as arguments for the bijection: none or one."""
+        """Return the checked context as a tuple of arguments for the bijection: none or one."""
         if isinstance(context, Generator):
             raise TypeError("the second argument is a context; pass a random generator as generator=")
         context_size(self, context)
@@ -272,7 +272,7 @@ class Flow(nn.Module):
 
 
 def _check_base(distribution: Distribution, features: int) -> None:
-    """Raise unless it is one distribution over vectors of this number of features."""
+    """Raise unless the base is a single distribution over vectors of this number of features."""
     if not isinstance(distribution, Distribution):
         raise TypeError(
             f"the base must be a Distribution of torch.distributions, got {distribution!r:.60}; omit it for the "
@@ -288,7 +288,7 @@ def _check_base(distribution: Distribution, features: int) -> None:
 
 
 def _map_tensors(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]) -> Any:
-    """Return a distribution, or what it holds, with fn applied to all its tensors; `seen` has the finished ones."""
+    """Return a distribution, or a part of one, with fn applied to all tensors; `seen` has the finished parts."""
     if isinstance(part, Tensor):
         return fn(part)
     if isinstance(part, nn.Module):
@@ -300,6 +300,6 @@ def _map_tensors(part: Any, fn: Callable[[Tensor], Tensor], seen: dict[int, Any]
     if id(part) not in seen:  # a transform and its inverse refer to each other
         seen[id(part)] = twin = copy.copy(part)
         for name, value in vars(part).items():
-            # PyTorch makes missing weak references to inverses again
+            # PyTorch recreates missing weak references to inverses
             vars(twin)[name] = None if isinstance(value, weakref.ref) else _map_tensors(value, fn, seen)
     return seen[id(part)]

@@ -1,6 +1,6 @@
 """Invertible networks R^n -> R^n: blocks of a linear layer and an activation, and a last linear layer.
 
-`density` and `conditional` make the bijections of flows.
+`density` and `conditional` return bijections for flows.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ ActivationMaker = Callable[[int, int], Bijection]
 """Returns the activation of a block, given the number of features and the index of the block."""
 
 LinearLayer = Literal["lu", "orthogonal"] | Callable[..., Bijection]
-"""A kind of linear layer by name, or a function that makes one from (features, generator=)."""
+"""The name of a kind of linear layer, or a function that returns one from (features, generator=)."""
 
 LINEAR_LAYERS: dict[str, Callable[..., Bijection]] = {"lu": LU, "orthogonal": Orthogonal}
 
 
 def alternating(make: Callable[..., Bijection], alpha: float, **options: Any) -> ActivationMaker:
-    """Return activations that contract and expand in turn: slope alpha in block 0, 2, ..., 1/alpha in the others."""
+    """Return activations that contract and expand in turn: slope alpha in blocks 0, 2, ..., 1/alpha in the others."""
     return lambda features, index: make(features, alpha if index % 2 == 0 else 1 / alpha, **options)
 
 
 START_ALPHA = 0.7
-"""The default slope: mild enough for round trips through many blocks, and for flows to train."""
+"""The default slope: mild enough for round trips through many blocks, and for training flows."""
 
 MILD = alternating(PLU, START_ALPHA)
-"""The activations of a network by default."""
+"""The default activations of a network."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Bounds for an invertible network and its inverse, over all of R^n; `print` it.
+    """Bounds for an invertible network and its inverse on all of R^n; `print` shows them.
 
-    They hold for real numbers, and the singular values of W are computed in the precision of the network.
+    They hold for real numbers; the singular values of W are computed in the precision of the network.
 
     Attributes:
-        features: n.
+        features: the dimension n.
         parts: the number of bijections in the chain.
         lipschitz: a bound on the Lipschitz constant of F, the product of ||W|| max(1, alpha).
         inverse_lipschitz: a bound on that of the inverse, the product of ||W^-1|| max(1, 1/alpha).
-        condition_numbers: of each part, the product of its two bounds.
+        condition_numbers: the product of the two bounds of each part.
     """
 
     features: int
@@ -77,12 +77,12 @@ class InvertibleNetwork(nn.Module):
 
     Args:
         features: n, the size of the last axis.
-        depth: k, the number of blocks (linear layer, activation); one more linear layer ends the network.
-        activation: makes the activation of a block from (features, index of the block). By default PLU with alpha 0.7
-            and 1/0.7 in turn: with the paper's alpha = 0.1 in all of 32 blocks, a round trip in float32 loses all
-            digits. Another example: `lambda features, index: Tanh(features)`.
-        linear: "lu" or "orthogonal", or a function that makes a layer from (features, generator=).
-        generator: for the random start.
+        depth: k, the number of blocks (linear layer, activation); one more linear layer follows.
+        activation: a function that returns the activation of a block from (features, index of the block), such as
+            `lambda features, index: Tanh(features)`. The default is PLU with alpha 0.7 and 1/0.7 in turn: with the
+            paper's alpha = 0.1 in all of 32 blocks, a round trip in float32 loses all digits.
+        linear: "lu" or "orthogonal", or a function that returns a layer from (features, generator=).
+        generator: the source of random numbers for the start.
 
     `bijection` is the same map with its log-determinants, for `Flow` and `Chain`.
 
@@ -103,7 +103,7 @@ class InvertibleNetwork(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        depth = as_count("depth, the number of blocks of layer and activation,", depth)
+        depth = as_count("depth, the number of blocks,", depth)
         if not callable(linear) and linear not in LINEAR_LAYERS:
             raise ValueError(f'linear must be "lu", "orthogonal" or a function, got {linear!r}')
         if not callable(activation) or isinstance(activation, (type, nn.Module)):
@@ -164,10 +164,10 @@ def density(
         features: n, the size of the last axis.
         blocks: the number of blocks.
         activation: "smooth" (SmoothPLU, alpha, c and rho learned), "annealed" (SmoothPLU, which `Flow.fit` turns into
-            PLU on the way), "flux" (PLU with the boundary term), "plain" (PLU without it, which stays near a Gaussian),
-            "leaky" (LeakyReLU with the boundary term).
+            PLU during training), "flux" (PLU with the boundary term), "plain" (PLU without it, which stays near a
+            Gaussian) or "leaky" (LeakyReLU with the boundary term).
         linear: as in `InvertibleNetwork`.
-        generator: for the random start.
+        generator: the source of random numbers for the start.
 
     >>> sum(parameter.numel() for parameter in density(2).parameters())
     150
@@ -188,7 +188,7 @@ def conditional(
     """Return a bijection for conditional densities: blocks of ScaleShift, LU and activation, then ScaleShift and LU.
 
     Scales, shifts, slopes, widths and rounding depend on the context. `features`, `blocks` and `activation` are as in
-    `density`; `context` and `hidden`, the size of a context and the units of its network, as in `Conditional`.
+    `density`; `context` (the size of a context) and `hidden` (the units of its network) are as in `Conditional`.
 
     >>> import torch
     >>> from plunit.invertible import Flow
@@ -207,7 +207,7 @@ def conditional(
 
 
 def activation_of(name: str) -> ActivationMaker:
-    """Return the activations of `density` of this name."""
+    """Return the activations of `density` with this name."""
     if name not in DENSITY_ACTIVATIONS:
         raise ValueError(f"unknown activation {name!r}; choose one of {', '.join(DENSITY_ACTIVATIONS)}")
     return DENSITY_ACTIVATIONS[name]

@@ -35,20 +35,20 @@ KINDS: dict[str, tuple[type[Bijection], tuple[str, ...]]] = {
     "LU": (LU, ()),
     "Orthogonal": (Orthogonal, ()),
 }
-"""The bijections without parts, by name, with their options besides `features`: attributes and keyword arguments.
+"""The bijections without parts by name, with their options other than `features`: attributes and keyword arguments.
 """
 
-_CHAINS = ("Chain", "Reversible")  # the latter in files of 0.2, the same map
+_CHAINS = ("Chain", "Reversible")  # files of version 0.2 have the latter, the same map
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 _FORMAT = 1
 _DEEPEST = 20
-_LONGEST = 1_000_000  # characters of the structure
+_LONGEST = 1_000_000  # maximum length of the structure in characters
 
 _State = Mapping[str, Tensor]
 
 
 def save_bijection(path: Path, bijection: Bijection | Conditional, dtype: torch.dtype, own_base: bool) -> None:
-    """Write a bijection, and whether its flow has another base than the standard normal, to a file atomically."""
+    """Write a bijection to a file atomically, with whether its flow has a base other than the standard normal."""
     if dtype not in _DTYPES.values():
         raise ValueError(f"flows are saved in float32 or float64, got {dtype}; convert it with .to(torch.float32)")
     structure = {"format": _FORMAT, "dtype": str(dtype).removeprefix("torch."), "own_base": own_base}
@@ -63,10 +63,10 @@ def save_bijection(path: Path, bijection: Bijection | Conditional, dtype: torch.
 
 
 def load_bijection(path: Path) -> tuple[Bijection | Conditional, torch.dtype, bool]:
-    """Return the bijection in a file, its dtype, and whether its flow had another base than the standard normal."""
+    """Return the bijection in a file, its dtype, and whether its flow had a base other than the standard normal."""
     library = _library("safetensors")
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is not a readable flow: it is a folder or a device, not a file")
+        raise ValueError(f"{path} is not a readable flow: the path is a folder or a device, not a file")
     try:
         with library.safe_open(str(path), "pt") as file:
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -99,7 +99,7 @@ def _describe(bijection: Bijection | Conditional) -> dict[str, Any]:
 
 
 def _restore(text: str | None, state: _State) -> tuple[Bijection | Conditional, torch.dtype, bool]:
-    """Return what `load_bijection` does, from the metadata and the arrays of a file."""
+    """Return the result of `load_bijection` from the metadata and the arrays of a file."""
     if text is None or len(text) > _LONGEST:
         raise ValueError(
             f"the metadata must have an entry `flow` of at most {_LONGEST} characters, as Flow.save writes"
@@ -111,7 +111,7 @@ def _restore(text: str | None, state: _State) -> tuple[Bijection | Conditional, 
     if {name: type(value) for name, value in found.items()} != form or found["dtype"] not in _DTYPES:
         raise ValueError(f"the structure must have the fields {', '.join(form)}, got {text[:80]}")
     dtype = _DTYPES[found["dtype"]]
-    with torch.random.fork_rng(devices=[]):  # random starts, overwritten below
+    with torch.random.fork_rng(devices=[]):  # random starts, which are overwritten below
         bijection = _build(found["bijection"], "", state).to(dtype)
     for fault in faults(bijection, state):
         raise ValueError(fault)
@@ -120,11 +120,11 @@ def _restore(text: str | None, state: _State) -> tuple[Bijection | Conditional, 
 
 
 def _build(given: Any, prefix: str, state: _State, depth: int = 0) -> Any:
-    """Return the bijection that JSON values describe; its arrays have names that begin with `prefix`."""
+    """Return the bijection that JSON values describe; the names of its arrays begin with `prefix`."""
     if not isinstance(given, dict) or not isinstance(given.get("kind"), str):
         raise ValueError(f"a bijection must be an object with a name as `kind`, got {given!r:.60}")
     if depth > _DEEPEST:
-        raise ValueError(f"parts of a flow may be nested at most {_DEEPEST} deep, got more")
+        raise ValueError(f"parts of a flow must not be nested more than {_DEEPEST} deep")
     kind, options = given["kind"], {name: value for name, value in given.items() if name != "kind"}
     if kind in _CHAINS and options.keys() == {"parts"} and isinstance(options["parts"], list):
         parts = enumerate(options["parts"])
@@ -154,10 +154,10 @@ def _build(given: Any, prefix: str, state: _State, depth: int = 0) -> Any:
 
 
 def _expect(kind: str, prefix: str, state: _State, needed: int) -> None:
-    """Raise if a file has fewer numbers than a part needs, before a large part is built in vain."""
+    """Raise if a file has fewer numbers than a part needs, before a large part is built for nothing."""
     have = sum(value.numel() for name, value in state.items() if name.startswith(prefix))
     if have < needed:
-        raise ValueError(f"{kind} needs at least {needed} numbers, the file has {have} ({prefix}*)")
+        raise ValueError(f"{kind} needs at least {needed} numbers, but the file has {have} ({prefix}*)")
 
 
 def _line(error: Exception) -> str:
@@ -165,7 +165,7 @@ def _line(error: Exception) -> str:
 
 
 def _library(name: str) -> Any:
-    """Return a module of safetensors, or raise with the extra that installs it."""
+    """Return a safetensors module, or raise an error that names the extra to install."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

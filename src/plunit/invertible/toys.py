@@ -1,7 +1,7 @@
 """Four 2-D toy densities, each with mean 0 and variance 1 on both axes.
 
-The means and variances are those of the distributions, in closed form, so that samples of every size have the same
-scale:
+They are scaled by the means and variances of the distributions, in closed form, so that samples of every size have the
+same scale:
 - moons: half circles of radius 1, the second flipped and shifted by (1, 0.5), normal noise of sd 0.1. The mean is
   (1/2, 1/4), the variances 3/4 + 0.01 and 9/16 - 1/pi + 0.01.
 - gaussians: eight normals of sd 0.5/sqrt(2) on a circle of radius 4/sqrt(2): variance 4 + 1/8.
@@ -33,7 +33,7 @@ def toy(name: str, n: int, generator: Generator | None = None) -> Tensor:
 
 
 def moons(n: int, generator: Generator | None = None) -> Tensor:
-    """Draw n points of two half circles."""
+    """Draw n points from two half circles."""
     angle = math.pi * torch.rand(n, generator=generator)
     second = torch.randint(2, (n,), generator=generator)
     flip = 1 - 2 * second
@@ -43,14 +43,14 @@ def moons(n: int, generator: Generator | None = None) -> Tensor:
 
 
 def gaussians(n: int, generator: Generator | None = None) -> Tensor:
-    """Draw n points of eight normals on a circle."""
+    """Draw n points from eight normals on a circle."""
     angle = math.pi / 4 * torch.randint(8, (n,), generator=generator)
     centre = 4 / math.sqrt(2) * torch.stack([angle.cos(), angle.sin()], -1)
     return (centre + 0.5 / math.sqrt(2) * torch.randn(n, 2, generator=generator)) / math.sqrt(4.125)
 
 
 def checkerboard(n: int, generator: Generator | None = None) -> Tensor:
-    """Draw n points of eight squares."""
+    """Draw n points from eight squares."""
     column = torch.randint(4, (n,), generator=generator)
     row = 2 * torch.randint(2, (n,), generator=generator) + column % 2
     x = torch.stack([column, row], -1) + torch.rand(n, 2, generator=generator) - 2
@@ -58,7 +58,7 @@ def checkerboard(n: int, generator: Generator | None = None) -> Tensor:
 
 
 def pinwheel(n: int, generator: Generator | None = None) -> Tensor:
-    """Draw n points of five bent arms."""
+    """Draw n points from five bent arms."""
     arm = torch.randint(5, (n,), generator=generator)
     radial, tangential = (torch.randn(n, 2, generator=generator) * torch.tensor([0.3, 0.1])).unbind(-1)
     radial = 1 + radial

@@ -1,4 +1,4 @@
-"""What `Flow.fit` uses: checks of its options, states to go back to, its result and its error."""
+"""Parts of `Flow.fit`: checks of its options, stored states, its result and its error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plunit.invertible.bijections.smooth_plu import Annealing
 if TYPE_CHECKING:
     from plunit.invertible.flow import Flow
 
-_CHUNK = 4096  # points of validation whose likelihood is computed at once
+_CHUNK = 4096  # validation points whose likelihood is computed at once
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,7 +28,7 @@ class Fitted:
     Attributes:
         losses: the mean negative log-likelihood of each step's batch, in nats.
         validation: that of the validation points, by the number of steps done; empty without validation.
-        step: the number of steps that led to the flow's parameters: the best by validation, else all.
+        step: the number of steps after which the flow had its parameters: the best by validation, else all.
     """
 
     losses: list[float]
@@ -45,7 +45,7 @@ class Fitted:
 
 
 class Diverged(RuntimeError):
-    """The likelihood became infinite or NaN; the flow keeps its best or last good parameters."""
+    """Raised if the likelihood becomes infinite or NaN; the flow keeps its best or last good parameters."""
 
     def __init__(self, step: int, loss: float) -> None:
         super().__init__(
@@ -56,7 +56,7 @@ class Diverged(RuntimeError):
 
 
 def check_options(anneal: Any, generator: Any, progress: Any, validation: Any, patience: Any) -> None:
-    """Raise unless `Flow.fit` can run with these options."""
+    """Raise unless these options of `Flow.fit` are valid."""
     if torch.is_inference_mode_enabled():
         raise RuntimeError("fit needs gradients, which torch.inference_mode() forbids; call fit outside of it")
     if patience is not None and validation is None:
@@ -71,7 +71,7 @@ def check_options(anneal: Any, generator: Any, progress: Any, validation: Any, p
 
 @contextmanager
 def step_bar(steps: int) -> Iterator[Callable[[int, float], None]]:
-    """Yield a function of (steps done, loss) that advances a bar; without rich it does nothing."""
+    """Yield a function of (steps done, loss) that advances a progress bar; without rich it does nothing."""
     try:
         shown = bars(importlib.import_module("rich.console").Console())
     except ImportError:
@@ -87,27 +87,27 @@ class FlowState:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        # one list for all steps: when the corners are removed, the sharp bijection has the same parameters, and the
-        # buffers that only it has are constant
+        # one list serves all steps: without corners the sharp bijection has the same parameters, and its own buffers
+        # are constant
         self.tensors = [tensor.detach() for tensor in (*flow.parameters(), *flow.buffers())]
         self.state = (flow.bijection, [tensor.clone() for tensor in self.tensors])
         self._spare = [tensor.clone() for tensor in self.tensors]
 
     def renew(self) -> None:
-        """Store the flow as it is now. An interruption leaves the old state or the new one, never a mixture."""
+        """Store the current state of the flow. An interruption leaves the old state or the new one, never a mixture."""
         torch._foreach_copy_(self._spare, self.tensors)  # one call, because this runs at each step
         old, self.state = self.state, (self.flow.bijection, self._spare)
         self._spare = old[1]
 
     def restore(self) -> None:
-        """Give the flow the stored state."""
+        """Set the flow to the stored state."""
         self.flow.bijection, values = self.state
         torch._foreach_copy_(self.tensors, values)
 
 
 @torch.no_grad()
 def mean_nll(flow: Flow, rows: BatchRows, weights: Tensor | None) -> float:
-    """Return the mean negative log-likelihood of rows, in nats, each weighted by its share."""
+    """Return the weighted mean negative log-likelihood of rows, in nats."""
     parts = zip(*(torch.split(part, _CHUNK) for part in rows), strict=True)
     values = torch.cat([-flow.log_prob(*part) for part in parts])
     return float(values.mean() if weights is None else values @ proportions(weights).to(values))

@@ -33,17 +33,17 @@ LEVELS = {
     "arm64": {1: "armv8-a"},
 }
 SOURCES = "sources.sha256"  # next to the libraries of a wheel: the hash of their sources and flags
-# with the C++ library inside and hidden, so that only the C library is needed
+# the C++ library is linked in and hidden, so that only the C library is needed
 _PORTABLE = ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s"]
 _SECONDS = 900  # a compiler that takes longer is stuck
 
 
 class CannotCompile(Exception):
-    """The program cannot be compiled here, with the reason."""
+    """Raised, with the reason, if a program cannot be compiled here."""
 
 
 def levels() -> dict[int, str]:
-    """Return the levels of this kind of processor and the compiler's names for them; {} for unknown processors."""
+    """Return the instruction-set levels of this architecture and the compiler's names for them; {} if unknown."""
     return LEVELS.get(platform.machine(), {})
 
 
@@ -72,7 +72,7 @@ def write_libraries(folder: Path) -> None:
     """Compile all programs for every level into a folder; raise CannotCompile, and leave no folder, if one fails."""
     compiler = find_compiler()
     if not levels():
-        raise CannotCompile(f"no levels are known for the processor {platform.machine()}")
+        raise CannotCompile(f"no instruction-set levels are known for {platform.machine()}")
     wanted = [(level, program) for level in levels().values() for program in PROGRAMS]
     with ThreadPoolExecutor() as pool:
         contents = list(pool.map(lambda pair: _portable_library([*compiler, f"-march={pair[0]}"], pair[1]), wanted))
@@ -105,7 +105,7 @@ def compile_library(compiler: list[str], scratch: str, source: Path, options: Se
 
 
 def _portable_library(compiler: list[str], program: str) -> bytes:
-    """Return a library for other machines: on Linux with the C++ library inside, if the compiler can do that."""
+    """Return a library for other machines; on Linux the C++ library is linked in, if the compiler can do that."""
     with tempfile.TemporaryDirectory(prefix="plunit-") as scratch:
         if sys.platform == "linux":
             with contextlib.suppress(CannotCompile):
@@ -114,7 +114,7 @@ def _portable_library(compiler: list[str], program: str) -> bytes:
 
 
 def output(command: list[str], **environment: str) -> bytes:
-    """Run a command of the compiler and return what it prints."""
+    """Run a compiler command and return its output."""
     try:
         done = run_group(command, timeout=_SECONDS, env={**os.environ, **environment})
     except subprocess.TimeoutExpired as error:
@@ -128,7 +128,7 @@ def output(command: list[str], **environment: str) -> bytes:
 
 
 def run_group(command: list[str], *, timeout: float, env: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
-    """Run a command as `subprocess.run` does, in a process group, all of which an error or Ctrl-C ends."""
+    """Run a command as `subprocess.run` does, in a process group that is killed on an error or Ctrl-C."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, start_new_session=True, env=env, **pipes) as process:
         try:
@@ -142,7 +142,7 @@ def run_group(command: list[str], *, timeout: float, env: Mapping[str, str]) -> 
 
 
 def first_error(log: str) -> str:
-    r"""Return the line of a compiler's log with the reason for its failure: the first error, else the last line.
+    r"""Return the line of a compiler's log that says why it failed: the first error, else the last line.
 
     >>> first_error("a.cpp:1: error: no such file\ncompilation terminated.\n")
     'a.cpp:1: error: no such file'

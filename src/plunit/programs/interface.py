@@ -31,10 +31,10 @@ _TEXT = "const char*"
 
 
 class Struct(ctypes.Structure):
-    """A struct of C++. Pointers are given as arrays, which live as long as the struct, or None."""
+    """A C++ struct. A pointer is given as an array, which lives as long as the struct, or as None."""
 
     kinds: ClassVar[Mapping[str, Any]] = {}
-    """Field to its type: as C++ writes it, or another struct."""
+    """The type of each field: its C++ name, or another struct."""
 
     strided: ClassVar[bool] = False
     """Whether the fields include the strides of its array; otherwise arrays must be contiguous."""
@@ -50,7 +50,7 @@ class Struct(ctypes.Structure):
 
 
 def struct(title: str, kinds: Mapping[str, Any], *, strided: bool = False) -> type[Struct]:
-    """Return the class of a struct of C++ with this name and these fields.
+    """Return the class of a C++ struct with this name and these fields.
 
     >>> Pair = struct("Pair", {"count": "int64_t", "values": "const float*"})
     >>> Pair.values.offset, Pair(count=3).count
@@ -93,7 +93,8 @@ ProofTask, ProofNodes, SignTask = map(declare, ("ProofTask", "ProofNodes", "Sign
 def address(array: Array, kind: str, name: str, strided: bool = False) -> int:
     """Return the address of an array; raise TypeError or ValueError unless a pointer of type `kind` may point to it.
 
-    `kind` is such as "const float*", messages call the array `name`, and `strided` allows strides of whole elements.
+    `kind` is a type such as "const float*", messages call the array `name`, and `strided` allows strides of whole
+    elements.
     """
     wanted = np.dtype(_NUMBERS[kind.removeprefix("const ").removesuffix("*")])
     if array.dtype != wanted:
@@ -112,7 +113,7 @@ def address(array: Array, kind: str, name: str, strided: bool = False) -> int:
 
 
 def run_on_threads(work: Callable[[], object], threads: int) -> None:
-    """Call `work` in this thread and, if the system has them, in others; return or raise when all have ended."""
+    """Call `work` in this thread and in as many others as the system allows; return or raise when all have ended."""
     failed: list[BaseException] = []
 
     def guarded() -> None:

@@ -37,7 +37,7 @@ def why_not_native(program: str = "train") -> str:
 
 
 def choose_engine(asked: str | None, program: str = "train", *, stacklevel: int = 3) -> str:
-    """Return the engine that was asked for, or the fastest available; warn, with the reason, if that is NumPy."""
+    """Return the requested engine, or the fastest available; warn, with the reason, if that is NumPy."""
     if asked not in {None, "native", "numpy"}:
         raise ValueError(f"unknown engine {asked!r}; choose native or numpy")
     if asked is None and (reason := why_not_native(program)):
@@ -57,14 +57,14 @@ def origin() -> str:
 
 
 def is_fused() -> bool:
-    """Return whether the program rounds a * b + c once, which determines its bits; True without a program."""
+    """Return whether the program rounds a * b + c once, which determines its bits; True if there is no program."""
     return bool(why_not_native() or library().plunit_fused())
 
 
 def load_packaged(program: str = "train") -> ctypes.CDLL | None:
-    """Load the best library of the wheel for this processor; None if there is none of the present sources.
+    """Load the wheel's best library for this processor; None if the wheel has none of the current sources.
 
-    The library "train" of the lowest level runs on every processor and determines the level of this one.
+    The library "train" of the lowest level runs on every processor and reports the level of this one.
     """
     levels = compiling.levels()
     try:
@@ -77,7 +77,7 @@ def load_packaged(program: str = "train") -> ctypes.CDLL | None:
 
 
 def compile_program(target: tuple[str, ...], program: str = "train") -> ctypes.CDLL:
-    """Compile for the given target flags unless the cache holds the result, and load it.
+    """Load a program compiled for the given target flags, from the cache if possible.
 
     The cache key covers the source, the flags and all macros the compiler predefines, among them its version and
     every feature of the processor. A cached library with a wrong checksum is compiled again.

@@ -1,9 +1,9 @@
-"""The best of many small networks, as estimators of scikit-learn; the fitted function is known exactly.
+"""The best of many small networks, as scikit-learn estimators; the fitted function is known exactly.
 
-Arrays enter `fit` and leave `predict`; the exact function leaves as `curve_`, `network_` or a file. Open `regressor`
-first: it and `classifier` share `network_estimator`, which deals the rows into `folds` for the search in
-`plunit.ensemble.halving`, and `fitted`, which has what comes after it. `density` has `PLUDensity`; `base` is shared by
-all.
+`fit` and `predict` use arrays; the exact function is available as `curve_`, `network_` or a file. Start with
+`regressor`: it and `classifier` share `network_estimator`, which splits the rows into `folds` for the search in
+`plunit.ensemble.halving`, and `fitted`, which has the methods of fitted networks. `density` has `PLUDensity`; all share
+`base`.
 """
 
 try:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["PLUClassifier", "PLUDensity", "PLURegressor"]
 
 _LATER = {"PLUClassifier": "classifier", "PLUDensity": "density.estimator"}
-"""Modules that are loaded when one of their names is used first."""
+"""Modules that are loaded when one of their names is first used."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
-"""The base of all estimators: rules for parameters, and a `fit` that is whole or nothing.
+"""The base of all estimators: rules for parameters, and an all-or-nothing `fit`.
 
-A wrong parameter is a ValueError with its value and the rule.
+An invalid parameter raises ValueError with its value and the rule.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 from plunit.base.ranges import as_count
 
 MOST_NUMBERS = 2**27
-"""The most parameters, and losses, of all starts of a shape: 5 GiB with Adam's moments, means, best and a copy."""
+"""Maximum number of parameters, and of losses, of all starts of a shape: 5 GiB with Adam's moments and all copies."""
 
 POSITIVE, NOT_NEGATIVE, FRACTION = (0, math.inf, False), (0, math.inf, True), (0, 1, False)
 """Ranges of numbers: low, high, and whether low is allowed."""
 
 
 def check_name(name: str, value: Any, allowed: Collection[str]) -> None:
-    """Raise ValueError unless the value is one of some words."""
+    """Raise ValueError unless the value is one of the allowed names."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
 
 def check_count(name: str, value: Any, *unset: Any) -> None:
-    """Raise ValueError unless the value is a positive integer, or one of the values that mean none."""
+    """Raise ValueError unless the value is a positive integer or one of the `unset` values."""
     if not any(value is one or (isinstance(value, str) and value == one) for one in unset):
         as_count(name, value, 1, math.inf)
 
@@ -48,23 +48,23 @@ def check_flag(name: str, value: Any, *, count: bool = False) -> None:
 
 
 def check_memory(needed: int, work: str, smaller: str) -> None:
-    """Raise ValueError if that many numbers do not fit into memory."""
+    """Raise ValueError if `work` needs too many numbers in memory."""
     if needed > MOST_NUMBERS:
-        raise ValueError(f"{work} need {needed} numbers, and at most {MOST_NUMBERS} are allowed; take {smaller}")
+        raise ValueError(f"{work} need {needed} numbers; the limit is {MOST_NUMBERS}: use {smaller}")
 
 
 Fitting = TypeVar("Fitting", bound="AtomicFit")
 
 
 class AtomicFit:
-    """An estimator that a `fit` which fails leaves as it was."""
+    """An estimator that stays unchanged if `fit` fails."""
 
     def _fit(self, *data: Any) -> str:
-        """Train, and return what to warn of."""
+        """Train, and return the text of a warning, or ""."""
         raise NotImplementedError
 
     def _fit_whole(self: Fitting, *data: Any) -> Fitting:
-        """Do the work of `fit`; warn its caller afterwards, so that a warning that is an error loses nothing."""
+        """Do the work of `fit`; warn the caller at the end, so that a warning raised as an error loses nothing."""
         before = dict(self.__dict__)
         try:
             note = self._fit(*data)

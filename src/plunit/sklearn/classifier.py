@@ -20,22 +20,22 @@ from plunit.sklearn.network_estimator import PLUEstimator
 
 @dataclass(eq=False, repr=False)
 class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
-    """P(class | x) = softmax(f(x)) with f the mean of the `n_best` best of `n_init` small networks.
+    """P(class | x) = softmax(f(x)), where f is the mean of the `n_best` best of `n_init` small networks.
 
-    Two classes have one output and the logistic loss, more classes an output each and the softmax loss. Several labels
-    of a row, y [n, labels] of 0 and 1, have an output each and the logistic loss. The parameters and attributes are
-    those of `PLURegressor`, and besides:
+    Two classes share one output, with the logistic loss; more classes have an output each, with the softmax loss.
+    Several labels per row, y [n, labels] of 0 and 1, have an output each, with the logistic loss. The parameters and
+    attributes are those of `PLURegressor`, and in addition:
 
     Args:
-        class_weight: "balanced" (all classes have the same sum of weights), or a dict from class to weight; it
-            multiplies sample_weight.
+        class_weight: "balanced" (all classes have the same total weight), or a dict from class to weight; it multiplies
+            sample_weight.
 
     Attributes:
-        classes_: the classes in order; for several labels their numbers.
+        classes_: the sorted classes; for several labels, their numbers.
         multilabel_: whether y had several labels.
-        network_: f, in the units of the data: the log-odds of the second class, or a number for each class; the
-            log-odds of each label.
-        validation_scores_: minus the validation loss of the best member at each look.
+        network_: f in the units of the data: the log-odds of the second of two classes, a score for each of several
+            classes, or the log-odds of each label.
+        validation_scores_: minus the validation loss of the best member at each validation.
 
     >>> from plunit.sklearn import PLUClassifier
     >>> x = np.random.default_rng(0).uniform(-1, 1, (300, 2))
@@ -62,31 +62,31 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         if not self.multilabel_:
             self.classes_ = np.unique(y)
             if len(self.classes_) < 2:
-                raise ValueError(f"a classifier needs two classes or more, got one class: {self.classes_[0]!r}")
+                raise ValueError(f"a classifier needs at least two classes, got one: {self.classes_[0]!r}")
         targets = self._labels if self.multilabel_ else self._one_class
         held = self._own_validation(X_val, y_val, targets)
         return self._train(X, targets(y), weight, "logistic" if self._binary() else "softmax", held)
 
     def _one_class(self, y: Array) -> Array:
         if np.shape(y)[1:] not in ((), (1,)):
-            raise ValueError(f"y_val must have one class for each row, as y has, got the shape {np.shape(y)}")
+            raise ValueError(f"y_val must have one class for each row, like y, got the shape {np.shape(y)}")
         place = {label: i for i, label in enumerate(self.classes_.tolist())}
         labels = np.ravel(y).tolist()
         if strangers := [label for label in labels if label not in place]:
-            raise ValueError(f"y_val has the class {strangers[0]!r}, which y has not; leave such rows out")
+            raise ValueError(f"y_val has the class {strangers[0]!r}, which y does not have; leave such rows out")
         index = np.array([place[label] for label in labels])
         return index.reshape(-1, 1).astype(np.float64) if self._binary() else np.eye(len(self.classes_))[index]
 
     def _labels(self, y: Array) -> Array:
         if type_of_target(y) != "multilabel-indicator" or not np.isin(y, (0, 1)).all():
-            raise ValueError("y with several columns must be 0 and 1: whether a row has each label")
+            raise ValueError("y with several columns must hold 0 and 1: whether the row has each label")
         if self.class_weight is not None:
-            raise ValueError(f"class_weight is for one class a row, got {self.class_weight!r}; use sample_weight")
+            raise ValueError(f"class_weight {self.class_weight!r} needs one class per row; use sample_weight")
         self.classes_ = np.arange(y.shape[1])
         return y.astype(np.float64)
 
     def _binary(self) -> bool:
-        """Whether each output is the log-odds of something by itself."""
+        """Whether each output is a log-odds."""
         return self.multilabel_ or len(self.classes_) == 2
 
     def _factors(self, y: Array, weight: Array) -> Any:
@@ -99,11 +99,11 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
             return (weight.sum() / (len(sums) * sums))[label]
         factors = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[label])
         if not (np.isfinite(factors) & (factors >= 0)).all():
-            raise ValueError(f"class_weight must hold finite numbers of 0 or more, got {self.class_weight!r}")
+            raise ValueError(f"class_weight must hold finite numbers >= 0, got {self.class_weight!r}")
         return factors[label]
 
     def decision_function(self, X: Any) -> Array:  # noqa: N803
-        """Return f(X): the log-odds of the second of two classes [n], or numbers [n, classes or labels]."""
+        """Return f(X): the log-odds of the second of two classes [n], or scores [n, classes or labels]."""
         values = self._of_outputs(X, member_mean)
         return np.asarray(values if self.multilabel_ or not self._binary() else values[:, 0])
 
@@ -117,12 +117,12 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
             return np.asarray(sigmoid(values))
         if self._binary():
             return np.stack([sigmoid(-values[:, 0]), sigmoid(values[:, 0])], axis=1)
-        with np.errstate(over="ignore"):  # the difference of huge numbers: the chance is 0
+        with np.errstate(over="ignore"):  # the difference of huge numbers: the probability is 0
             powers = np.exp(values - values.max(1, keepdims=True))
         return np.asarray(powers / powers.sum(1, keepdims=True))
 
     def predict(self, X: Any) -> Any:  # noqa: N803
-        """Return the most probable class of each row, or for several labels which are more probable than not."""
+        """Return the most probable class of each row; for several labels, those more probable than not."""
         found = self._of_outputs(X, self._decide)
         return found if self.multilabel_ else self.classes_[found]
 

@@ -1,4 +1,4 @@
-"""The members of a fitted estimator as plain arrays, in the units of the data, and one network made of them."""
+"""The members of a fitted estimator as arrays in the units of the data, and one network that is their mean."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def member_mean(values: Array) -> Array:
-    """Return the mean over the first axis: a sum in the order of the members, also of a single row."""
+    """Return the mean over the first axis, summed in the order of the members, whatever the number of rows."""
     return np.asarray(functools.reduce(np.add, values) / len(values))
 
 
 def side_by_side(network: MLP, theta: Array) -> list[tuple[Array, Array]]:
-    """Return the mean of the members as layers (weight [out, in], bias [out]) of one network, member after member."""
+    """Return the mean of the members as the layers (weight [out, in], bias [out]) of one network."""
     layers = [(np.moveaxis(weight, -1, 0), bias.T) for weight, bias in network.layers(theta)]
     members = theta.shape[1]
     if len(layers) == 1:
@@ -51,7 +51,7 @@ def _diagonal(blocks: Array) -> Array:
 
 
 class FittedModel(BaseEstimator):  # type: ignore[misc]
-    """The members of a search: `theta_` [parameters, members] of networks `widths_`, and the range `box_` of X."""
+    """The chosen members: `theta_` [parameters, members] of networks `widths_`, and the range `box_` of X."""
 
     theta_: Array
     widths_: tuple[int, ...]
@@ -64,16 +64,16 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         return MLP(self.widths_, self.activation_)
 
     def _of_outputs(self, x: Any, reduced: Callable[[Array], Array]) -> Array:
-        """Return `reduced` of the members' outputs [members, rows, out], [rows, ...], computed in blocks of rows."""
+        """Return `reduced`, [rows, ...], of the members' outputs [members, rows, out], block by block of rows."""
         form, parts = self._form(), []
         x = validate_data(self, x, reset=False, dtype=np.float64)
         for block, values in output_blocks(form, self.theta_, x, *self.alpha_and_c_):
-            fine = (np.abs(values) <= np.finfo(np.float64).max / len(values)).all((0, 2))  # so their sums are finite
+            fine = (np.abs(values) <= np.finfo(np.float64).max / len(values)).all((0, 2))  # then their sums are finite
             if not fine.all():
                 row = block.start + int(fine.argmin())
                 raise ValueError(
-                    f"row {row} of X has values up to {np.abs(x[row]).max():.3g}, where the networks overflow double "
-                    "precision; correct the row, or scale the columns of X before fit and predict"
+                    f"row {row} of X has values up to {np.abs(x[row]).max():.3g}, for which the networks overflow "
+                    "double precision; correct the row, or scale the columns of X before fit and predict"
                 )
             parts.append(reduced(values))
         return np.concatenate(parts)
@@ -82,7 +82,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         return side_by_side(self._form(), self.theta_)
 
     def _unit_shapes(self) -> list[tuple[Array, Array]]:
-        """Return alpha and c of every unit of each hidden layer of the members side by side."""
+        """Return alpha and c of the units of each hidden layer of `side_by_side`."""
         form = self._form()
         shapes = form.alphas_and_cs(self.theta_, *self.alpha_and_c_)
         widths = form.widths[1:-1]
@@ -100,7 +100,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def network_(self) -> Exact:
-        """The fitted function as a network of `plunit.pieces`, in the units of the data: the mean of the members."""
+        """The fitted function, the mean of the members, as a `plunit.pieces` network in the units of the data."""
         make = self._form().function.exact
         if make is None:
             raise AttributeError(
@@ -129,10 +129,10 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     def _check_inputs(self, count: int, name: str) -> None:
         inputs = self._form().widths[0]
         if inputs != count:
-            raise AttributeError(f"{name} is for models with {count} input{'s'[: count - 1]}, this one has {inputs}")
+            raise AttributeError(f"{name} is for models with {count} input{'s'[: count - 1]}; this one has {inputs}")
 
     def to_torch(self) -> nn.Sequential:
-        """Return the fitted function as an `nn.Sequential` in float64: the mean of the members."""
+        """Return the fitted function, the mean of the members, as an `nn.Sequential` in float64."""
         import torch
         from torch import nn
 
@@ -152,10 +152,10 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         return nn.Sequential(*modules)
 
     def save(self, path: str | Path) -> None:
-        """Write the exact function to a file; its ending is one of those of `plunit.pieces.save`.
+        """Write the exact function to a file; its extension is one of those of `plunit.pieces.save`.
 
         .h is C source with a bound on its rounding errors in the range of the data; .onnx and .json hold the network;
-        .csv lists its pieces over that range, for one input. The names of the columns of a DataFrame are kept:
+        .csv lists its pieces over that range, for one input. The files keep the column names of a DataFrame, such as
         `x[0] = temp` in C.
         """
         from plunit.pieces.formats.exporter import save

@@ -1,4 +1,4 @@
-"""A table made ready for training: equal rows merged, and rows dealt into folds for validation."""
+"""Preparation of a table for training: equal rows are merged, and rows are split into folds for validation."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from plunit.ensemble.arrays import Array, Scale
 MERGED = 100_000  # equal rows of tables up to this size are merged
 LARGEST = 1e100  # larger weights are divided by the largest, because their sum may overflow
 NEGLIGIBLE = 1e-30  # rows with less than this fraction of the largest weight have no effect on a density
-LARGEST_FOLD = 4_000  # the maximum number of rows of a fold
-FEWEST = 10  # smaller tables are validated on the rows they are trained on
+LARGEST_FOLD = 4_000  # the maximum number of rows in a fold
+FEWEST = 10  # with fewer rows, the training rows also validate
 
 
 def merge(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Return the rows in one order, with equal rows as one that has their weight.
+    """Return the rows in a canonical order, with equal rows merged into one that has their total weight.
 
-    So a weight of 2 is a row that occurs twice, to the last bit, and the order of the rows does not matter.
+    So a row of weight 2 gives the same bits as a row that occurs twice, and the order of the rows does not matter.
     """
     weight = weight / weight.max() if weight.max() > LARGEST else weight
     if len(x) > MERGED:
         return x, y, weight
     rows, place = np.unique(np.column_stack([x, y]), axis=0, return_inverse=True)
     total = np.zeros(len(rows))
-    order = np.argsort(weight)  # sums of the same numbers have one order, too
+    order = np.argsort(weight)  # equal sets of weights are summed in the same order
     np.add.at(total, place.ravel()[order], weight[order])
     return rows[:, : x.shape[1]], rows[:, x.shape[1] :], total
 
@@ -41,29 +41,29 @@ def drop_weightless(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Ar
 
 
 def drop_negligible(x: Array, weight: Array) -> tuple[Array, Array]:
-    """Return the rows of a density, without those whose weight is `NEGLIGIBLE` next to the largest."""
+    """Return the rows of a density without those whose weight is `NEGLIGIBLE` compared with the largest."""
     x, _, weight = drop_weightless(x, x[:, :0], weight)
     there = weight >= NEGLIGIBLE * weight.max()
     if there.sum() < min(2, len(x)):
         raise ValueError(
-            f"sample weights are from {weight.min():g} to {weight.max():g}: one row has all the weight, and a density "
-            "needs two or more; give other weights"
+            f"sample weights are from {weight.min():g} to {weight.max():g}: one row has all the weight, but a density "
+            "needs at least two; give other weights"
         )
     return x[there], weight[there]
 
 
 def box(x: Array, scale: Scale) -> Array:
-    """Return the range of each column [in, 2]; a constant column has one unit of its scale to both sides."""
+    """Return the range of each column [in, 2]; that of a constant column is one unit of its scale to each side."""
     low, high = x.min(0), x.max(0)
     around = np.where(low == high, scale.spread, 0)
     return np.stack([low - around, high + around], axis=1)
 
 
 def split(y: Array, share: float, folds: int, rng: np.random.RandomState, *, classes: bool) -> tuple[Array, int, int]:
-    """Return the rows in random order, how many of them a fold has, and the number of folds, at most `folds`.
+    """Return the rows in random order, the number of rows in a fold, and the number of folds, at most `folds`.
 
-    Fold k is the rows k size, ..., (k + 1) size - 1 of this order, with classes in proportion. Rows behind the last
-    fold are always trained on, as is the first row of each class. No fold: the training rows decide.
+    Fold k has the rows k size, ..., (k + 1) size - 1 of this order, with classes in proportion. Rows after the last
+    fold are used for training only, as is the first row of each class. Without folds, the training rows validate.
     """
     n = len(y)
     order = rng.permutation(n)
@@ -72,8 +72,8 @@ def split(y: Array, share: float, folds: int, rng: np.random.RandomState, *, cla
     size = min(max(round(share * n), n // 3 if n < 30 else 10), LARGEST_FOLD, n - 1)
     last = n
     if classes:
-        label = y @ np.arange(1, y.shape[1] + 1)  # with several labels rows of one sum are dealt together
-        # deal the rows of each class evenly: every stretch of the deal has all classes in proportion
+        label = y @ np.arange(1, y.shape[1] + 1)  # with several labels, rows are grouped by this sum
+        # spread the rows of each class evenly, so that every stretch of the order has all classes in proportion
         rank = np.full(n, np.inf)
         for value in np.unique(label):
             mine = order[label[order] == value][1:]
@@ -84,7 +84,7 @@ def split(y: Array, share: float, folds: int, rng: np.random.RandomState, *, cla
     if not size:
         return order, 0, 0
     folds = max(1, min(folds, last // size))
-    if classes:  # draws take rows at even distances
+    if classes:  # draws use rows at even distances
         stretches = np.split(order, [*(size * np.arange(1, folds + 1))])
         order = np.concatenate([stretch[rng.permutation(len(stretch))] for stretch in stretches])
     return order, size, folds
@@ -95,8 +95,8 @@ def make_rows(
 ) -> tuple[Rows, Validation]:
     """Return the training rows and the validation rows, with weights of mean 1; `looks` are options of `Validation`.
 
-    With one fold its rows, the first `size`, are for validation. With more, `folds` is the number of each start's.
-    Without rows for validation those of training decide.
+    With one fold, the first `size` rows are for validation; with several, `folds` has the fold of each start. Without
+    validation rows, the training rows validate.
     """
     if len(set(folds)) > 1:
         firsts = [size * fold for fold in folds]

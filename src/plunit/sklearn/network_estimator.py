@@ -1,4 +1,4 @@
-"""The base of `PLURegressor` and `PLUClassifier`: their parameters, and what they give to the search for networks."""
+"""The base of `PLURegressor` and `PLUClassifier`: their parameters, and the preparation of the search for networks."""
 
 from __future__ import annotations
 
@@ -34,35 +34,36 @@ from plunit.sklearn.base import (
 from plunit.sklearn.fitted import FittedModel
 from plunit.sklearn.folds import box, drop_weightless, make_rows, merge, split
 
-LOOKS = 100  # how often the validation loss is computed
+LOOKS = 100  # the number of validations
 
 AVERAGE = 0.1
-"""The mean of the parameters over about this fraction of the steps is validated and kept: it is less noisy."""
+"""The running mean of the parameters over about this fraction of the steps is validated and kept: it is less noisy."""
 
 SHAPES = ((16,), (32,), (16, 16), (32, 16))
 """The hidden layers that "auto" searches."""
 
 MANY_ROWS = 600
-"""Number of rows from which on the default is wider layers and fewer starts, in about the same time."""
+"""From this number of rows on, the default is wider layers and fewer starts, in about the same time."""
 
 FEW, WIDE = ((16, 16), 128), ((32, 32), 64)
-"""The hidden layers and the number of starts by default, for few rows and for many."""
+"""The default hidden layers and number of starts, for few rows and for many."""
 
 DECAYS = (0.0, 0.1, 0.3, 1.0)
-"""The weight decays that the starts take in turn for "auto"."""
+"""The weight decays that the starts use in turn for "auto"."""
 
 MINIMAX_TIME, MOST_OPERATIONS = 6.0, 1e12
-"""How much longer a minimax fit may take than the finish does, and its most multiplications: about three minutes."""
+"""The maximum time of a minimax fit as a multiple of the finish's, and its maximum number of multiplications, which
+take about three minutes."""
 
-_ADAM_SHARE = 0.1  # the part of the time of a minimax fit that Adam takes, about
+_ADAM_SHARE = 0.1  # the approximate fraction of the time of a minimax fit that Adam takes
 
 FARTHEST = 1e18
-"""The largest number after scaling: in float32 the squares of larger ones overflow."""
+"""The largest number allowed after scaling: in float32, squares of larger numbers overflow."""
 
 
 @dataclass(eq=False, repr=False)
 class PLUEstimator(AtomicFit, FittedModel):
-    """Trains `n_init` starts at once, drops the worse half again and again, and keeps the `n_best` best."""
+    """Trains `n_init` starts at once, repeatedly drops the worse half, and keeps the `n_best` best."""
 
     hidden_layer_sizes: Any = None
     activation: str = "plu"
@@ -83,7 +84,7 @@ class PLUEstimator(AtomicFit, FittedModel):
     verbose: bool = False
 
     def _check(self) -> None:
-        """Raise ValueError if a parameter is wrong."""
+        """Raise ValueError if a parameter is invalid."""
         check_name("activation", self.activation, ACTIVATIONS)
         for name, *unset in (("n_init", None), ("n_best",), ("max_iter", None), ("n_iter_no_change", None)):
             check_count(str(name), getattr(self, str(name)), *unset)
@@ -97,9 +98,9 @@ class PLUEstimator(AtomicFit, FittedModel):
             check_flag(name, getattr(self, name), count=name == "verbose")
 
     def _train(self, x: Array, y: Array, weight: Array, loss: str, held: tuple[Array, Array] | None) -> str:
-        """Search on the rows x [n, in], y [n, out]; `held` are rows for validation, if the user gives them.
+        """Search on the rows x [n, in], y [n, out]; `held` are the user's validation rows, if any.
 
-        Return what to warn of.
+        Return the text of a warning, or "".
         """
         self._check()
         rng = check_random_state(self.random_state)
@@ -127,7 +128,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         if self.n_iter_no_change is not None:
             looks |= {"patience": math.ceil(self.n_iter_no_change / every), "tolerance": self.tol}
         scaled = _scale("X", scales[0], x), _scale("y", scales[1], y)
-        dealt = np.arange(starts) // len(DECAYS) % max(folds, 1)  # so that each fold has all weight decays
+        dealt = np.arange(starts) // len(DECAYS) % max(folds, 1)  # each fold gets all weight decays
         rows, validation = make_rows(*scaled, weight, size, dealt.tolist(), self._batch(), looks)
         decays = np.resize(DECAYS if self._auto_decay() else float(self.weight_decay), starts)
         pressed: list[None] = []
@@ -154,7 +155,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         chosen = _best_shape(found, max(best, BEGINNERS) if minimax else best)
         if minimax and not (parts.asked or pressed):
             adam = estimate_work([network.parameters for network in networks for _ in range(starts)], steps, keep)
-            with threadpool_limits(1):  # the bits of BLAS may depend on the number of its threads
+            with threadpool_limits(1):  # the bits of BLAS may depend on its number of threads
                 chosen = self._lower_errors(chosen, scaled, scales, best, adam, parts.second, pressed)
             numbers = {(one.network, one.start) for one in chosen}
             found = [*chosen, *(one for one in found if (one.network, one.start) not in numbers)]
@@ -175,7 +176,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         progress: Progress,
         pressed: list[None],
     ) -> list[Candidate]:
-        """Return the best of some members after steps that lower their largest errors on all rows."""
+        """Return the best members after steps that lower their largest errors on all rows."""
         network, (x, y) = members[0].network, scaled
         lowered = lower_largest_errors(
             network,
@@ -197,22 +198,22 @@ class PLUEstimator(AtomicFit, FittedModel):
         ]
 
     def _formula(self, network: MLP, scales: Sequence[Scale]) -> Target | None:
-        """Return the function that made the targets, of scaled inputs and outputs, where it is known."""
+        """Return the function of the targets, in scaled inputs and outputs, if it is known."""
         return None
 
     def _own_validation(self, x: Any, y: Any, targets: Callable[[Array], Array]) -> tuple[Array, Array] | None:
-        """Return the rows for validation that the user gives, with `targets` of y, or None."""
+        """Return the user's validation rows, with `targets` of y, or None."""
         if x is None and y is None:
             return None
         if x is None or y is None:
-            raise ValueError("X_val and y_val belong together; give both, or neither")
+            raise ValueError("X_val and y_val must be given together; give both or neither")
         x = validate_data(self, x, reset=False, dtype=np.float64)
         y = check_array(y, ensure_2d=False, dtype=None)
         check_consistent_length(x, y)
         return x, targets(y)
 
     def _progress(self, starts: int) -> Progress:
-        """Return what is called during the search; it may stop it by returning true."""
+        """Return the callback of the search; the search stops if it returns true."""
         return ProgressLine(starts) if self.verbose else lambda done, best: None
 
     def _batch(self) -> int:
@@ -234,7 +235,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         return [tuple(as_count('each of hidden_layer_sizes, if not "auto",', size, 1, math.inf) for size in sizes)]
 
     def _steps(self, rows: int) -> tuple[int, int]:
-        """Return the number of steps, and of those from one look at the validation rows to the next."""
+        """Return the number of steps, and of steps between validations."""
         passes = 400 * rows / min(self._batch(), rows)
         steps = int(min(max(passes, 2000), 12_000)) if self.max_iter is None else int(self.max_iter)
         every = max(1, steps // LOOKS)
@@ -248,7 +249,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         with np.errstate(over="ignore", invalid="ignore"):
             theta = in_units(network, theta, *scales)
         if not np.isfinite(theta).all():
-            raise ValueError("the weights in the units of the data are beyond double precision; scale X and y first")
+            raise ValueError("the weights overflow double precision in the units of the data; scale X and y first")
         self.theta_ = theta
         self.widths_ = network.widths
         self.activation_ = self.activation
@@ -275,7 +276,7 @@ class PLUEstimator(AtomicFit, FittedModel):
         return -losses
 
     def _factors(self, y: Array, weight: Array) -> Any:
-        """Return factors of the weights of rows, given their targets."""
+        """Return the factors of the row weights for these targets."""
         return 1.0
 
     def _target_scale(self, y: Array, weight: Array) -> Scale:
@@ -296,7 +297,7 @@ def _scale(name: str, scale: Scale, values: Array) -> Array:
 
 
 def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
-    """Return the best members of the shape whose best have the least mean loss, equally many of each fold."""
+    """Return the best members, equally many of each fold, of the shape for which their mean loss is lowest."""
     shapes: dict[tuple[int, ...], list[Candidate]] = {}
     for one in found:
         if math.isfinite(one.loss):
@@ -304,7 +305,7 @@ def _best_shape(found: list[Candidate], count: int) -> list[Candidate]:
     best = min((_choose(some, count) for some in shapes.values()), key=_mean_loss, default=[])
     if not best:
         raise ValueError(
-            "no start gave finite numbers; take a smaller learning_rate_init, and look for huge values in X and y"
+            "no start gave a finite loss; use a smaller learning_rate_init, and look for huge values in X and y"
         )
     return best
 
@@ -317,7 +318,7 @@ def _choose(members: list[Candidate], count: int) -> list[Candidate]:
 
 
 def _mean_over_folds(members: list[Candidate]) -> float:
-    """Return the mean over folds of the mean loss of the members in each; the least loss is that of a lucky fold."""
+    """Return the mean over folds of the members' mean loss in each; the lowest loss would favour a lucky fold."""
     folds: dict[int, list[float]] = {}
     for one in members:
         folds.setdefault(one.first_held, []).append(one.loss)

@@ -1,6 +1,6 @@
 """PLU for PyTorch: the op, the module, and changes to models that use them.
 
-Open `op.py` first, which decides whether the native kernel (`csrc`) or PyTorch's own ops (`composite.py`) serve a call;
+Start with `op.py`, which chooses between the native kernel (`csrc`) and PyTorch's own ops (`composite.py`) for a call;
 each has its own autograd. `exact/` turns models into the exact networks of `plunit.pieces`; it is imported when
 `to_network` is first used.
 """
@@ -14,7 +14,7 @@ try:
 except ModuleNotFoundError as missing:
     if missing.name != "torch":
         raise
-    # with a name inside plunit, `python -m plunit.torch.build` prints this as one line
+    # `python -m plunit.torch.build` prints an error with a name inside plunit as one line
     raise ModuleNotFoundError(describe_missing(__name__, "torch"), name=__name__) from None
 
 from plunit.torch.conversion import convert

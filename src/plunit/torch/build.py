@@ -1,7 +1,7 @@
 """`python -m plunit.torch.build`: compile the native op against the installed PyTorch, as `programs` are compiled.
 
-The binary goes into the user's cache, where `plunit.torch.native` finds it, or into a given folder (setup.py gives the
-package's). First another process loads and tests it.
+The binary is written to the user's cache, where `plunit.torch.native` finds it, or to a given folder (setup.py uses the
+package's). Another process loads and tests it first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ sys.exit(None if y == [-3.0, 0.5, 3.0] else f"error: PLU of -21, 0.5 and 21 is -
 
 
 def main(folder: str | None = None) -> int:
-    """Build the native op unless it is built; return 0, or 2 after one line that names what is missing."""
+    """Build the native op unless it is built; return 0, or 2 after printing one line that says why it failed."""
     try:
         found = next(native.binaries(), None)
         if found and folder is None:

@@ -1,11 +1,11 @@
-"""PLU from PyTorch's own ops, for every device: two ops forward and two backward where alpha < 1/2 is a number.
+"""PLU from PyTorch's own ops, for every device: two ops forward and two backward if alpha < 1/2 is a number.
 
-`plu` adds autograd, to all orders, and `inplace`. Backward keeps the input x. That is one tensor more than ReLU keeps,
-because the next layer usually keeps the output anyway. In place it keeps the output y, which forward then rounds
-outward: |y| > c wherever |x| > c, so that y determines the piece. The native kernel (csrc/kernel.h) always does so.
+`plu` adds autograd, to all orders, and `inplace`. Backward keeps the input x, one tensor more than ReLU, because the
+next layer usually keeps the output anyway. In place it keeps the output y, which forward then rounds outward: |y| > c
+wherever |x| > c, so that y determines the piece. The native kernel (csrc/kernel.h) always does so.
 
 Differences from the native kernel: values outside [-c, c] are not rounded outward and may have another last bit
-(`lerp` rounds once on some devices and twice on others), and -0.0 becomes 0.0. Gradients are the same bits.
+(`lerp` rounds once on some devices and twice on others), and -0.0 becomes 0.0. Gradients have the same bits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Parameter = float | Tensor
 """alpha or c: a number, or a tensor that broadcasts with x."""
 
 Gradients = tuple[Tensor, Tensor | None, Tensor | None]
-"""Those of x, alpha and c; None for a parameter that is a number."""
+"""The gradients of x, alpha and c; None for a parameter that is a number."""
 
 _hardtanh_backward = torch.ops.aten.hardtanh_backward.default
 _leaky_relu_backward = torch.ops.aten.leaky_relu_backward.grad_input
@@ -30,7 +30,7 @@ _ONES = {dtype: torch.ones((), dtype=dtype) for dtype in (torch.float16, torch.b
 
 
 class _Edge(NamedTuple):
-    """c as it is in a dtype: `rim` is the smallest number above c, `exact` whether the dtype can represent c."""
+    """c in a dtype: `rim` is the smallest number above c, and `exact` is whether the dtype can represent c."""
 
     rim: float
     exact: bool
@@ -41,7 +41,7 @@ _EDGES: dict[tuple[float, torch.dtype], _Edge] = {}
 
 
 def edge(c: float, dtype: torch.dtype) -> _Edge:
-    """Compare c with the numbers of a dtype, in NumPy, so that no mode of PyTorch and no tracer sees it."""
+    """Compare c with the numbers of a dtype, in NumPy, which PyTorch's modes and tracers do not see."""
     if (found := _EDGES.get((c, dtype))) is None:
         if len(_EDGES) >= 256:
             _EDGES.clear()
@@ -80,25 +80,25 @@ def backward(grad: Tensor, kept: Tensor, alpha: float, c: float) -> Tensor:
     rim = edge(c, kept.dtype).rim
     if alpha == 0:
         return _hardtanh_backward(grad, kept, -rim, rim)  # type: ignore[no-any-return]
-    # 1 inside and 0 outside selects grad or alpha * grad; a product would make NaN of an infinite grad
+    # 1 inside and 0 outside selects grad or alpha * grad; a product would turn an infinite grad into NaN
     inside = _hardtanh_backward(_one(kept), kept, -rim, rim)
     return _leaky_relu_backward(grad, inside, alpha, False, grad_input=inside)  # type: ignore[no-any-return]
 
 
 def backward_learned(grad: Tensor, x: Tensor, alpha: Parameter, c: Parameter) -> Gradients:
-    """Return the gradients of x, alpha and c; comparisons and `where` are avoided, which are slow on a CPU."""
+    """Return the gradients of x, alpha and c, without comparisons and `where`, which are slow on a CPU."""
     g, wide = as_wide(grad), as_wide(x)
     excess = wide - _clipped(wide, c)
     side = excess.sign()  # -1, 0 and 1 on the three pieces
     dalpha = sum_to_shape(excess * g, alpha) if isinstance(alpha, Tensor) else None
     dc = _gradient_of_c(side * g, alpha, c) if isinstance(c, Tensor) else None
     end = alpha if isinstance(alpha, Tensor) else wide.new_full((), alpha)
-    dx = torch.lerp(_one(wide), end, side.abs_()) * g  # at weights 0 and 1, lerp gives its ends to the bit
+    dx = torch.lerp(_one(wide), end, side.abs_()) * g  # at weights 0 and 1, lerp returns exactly its ends
     return dx.to(grad.dtype), dalpha, dc
 
 
 def _gradient_of_c(signed: Tensor, alpha: Parameter, c: Tensor) -> Tensor | None:
-    """Sum (1 - alpha) * signed; the factor is applied after the sum if all terms of a sum share it."""
+    """Return the sum of (1 - alpha) * signed; the factor is applied after the sum if all terms share it."""
     if isinstance(alpha, Tensor) and alpha.shape != c.shape and alpha.numel() > 1:
         return sum_to_shape((1 - alpha) * signed, c)
     total = signed.sum_to_size(c.shape)
@@ -106,13 +106,13 @@ def _gradient_of_c(signed: Tensor, alpha: Parameter, c: Tensor) -> Tensor | None
 
 
 def _one(like: Tensor) -> Tensor:
-    """Return a 0-D 1: a stored one on a CPU, a new one elsewhere, because a graph may be recording."""
+    """Return a 0-D tensor 1: a stored one on a CPU, a new one elsewhere, where a graph may be recording."""
     is_plain = like.device.type == "cpu" and type(like) is Tensor
     return _ONES[like.dtype] if is_plain else like.new_ones(())
 
 
 def _from_clipped(m: Tensor, x: Tensor, alpha: float) -> Tensor:
-    """Evaluate m + alpha * (x - m) in one or two passes over memory, into m."""
+    """Return m + alpha * (x - m), written into m in one or two passes over memory."""
     if 0 < alpha < 0.5:
         return m.lerp_(x, alpha)
     if alpha == 0:
@@ -136,10 +136,10 @@ def _clipped(x: Tensor, c: Parameter) -> Tensor:
 
 
 def _outward(x: Tensor, alpha: float, c: float) -> Tensor:
-    """Evaluate PLU so that |y| > c wherever |x| > c: an outer value that would round to c becomes the rim."""
+    """Return PLU(x) rounded so that |y| > c wherever |x| > c: an outer value that would round to c becomes the rim."""
     size, rim = as_wide(x).abs(), edge(c, x.dtype).rim
     line = (size - c).mul_(alpha).add_(c)
-    low = alpha <= 1  # whether the outer line is below the identity, outside
+    low = alpha <= 1  # whether the outer pieces lie below the identity
     y = torch.minimum(size, line.clamp_(min=rim)) if low else torch.maximum(size.clamp_(max=rim), line)
     return y.copysign_(as_wide(x)).to(x.dtype)
 
@@ -157,7 +157,7 @@ def plu(x: Tensor, alpha: Parameter, c: Parameter, inplace: bool = False) -> Ten
 
 
 def _overwrite(x: Tensor, alpha: Parameter, c: Parameter, learned: bool) -> Tensor:
-    """Replace x by PLU(x); where PyTorch forbids that, raise before x is touched."""
+    """Replace x by PLU(x); if PyTorch forbids that, raise before x is changed."""
     if x.is_inference() and not torch.is_inference_mode_enabled():
         raise RuntimeError("an inference tensor cannot be overwritten outside inference mode; use inplace=False")
     is_plain = x._base is None and not (x.is_leaf and x.requires_grad and torch.is_grad_enabled())
@@ -167,19 +167,19 @@ def _overwrite(x: Tensor, alpha: Parameter, c: Parameter, learned: bool) -> Tens
 
 
 def as_wide(x: Tensor) -> Tensor:
-    """Return x with enough digits to compute in: half precision as float32."""
+    """Return x in a precision to compute in: half precision becomes float32."""
     return x.float() if x.dtype in [torch.float16, torch.bfloat16] else x  # a list, which torch.jit.script compiles
 
 
 def sum_to_shape(grad: Tensor, parameter: Parameter) -> Tensor | None:
-    """Sum a gradient over the axes along which its parameter was broadcast; None for a number."""
+    """Return a gradient summed over the axes along which its parameter was broadcast; None for a number."""
     if not isinstance(parameter, Tensor):
         return None
     return grad.sum_to_size(parameter.shape).to(parameter.dtype)
 
 
 class _Fixed(torch.autograd.Function):
-    """PLU where alpha and c are numbers. Backward keeps x, or y in place, where alpha > 0."""
+    """PLU for numbers alpha and c. Backward keeps x or, in place with alpha > 0, y."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, alpha: float, c: float, inplace: bool) -> Tensor:
@@ -199,7 +199,7 @@ class _Fixed(torch.autograd.Function):
 
 
 class _Learned(torch.autograd.Function):
-    """PLU where alpha or c is a tensor. Backward keeps x, because a tensor may hold alpha = 0."""
+    """PLU for a tensor alpha or c. Backward keeps x, because a tensor may hold alpha = 0."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
@@ -227,7 +227,7 @@ def differentiable(grad: Tensor, kept: Tensor, alpha: Parameter, c: Parameter) -
 
 
 class _Connected(torch.autograd.Function):
-    """Return dx, with the derivative 0 with respect to x, as PyTorch's own activations have it."""
+    """Return dx, whose derivative in x is 0, as in PyTorch's own activations."""
 
     @staticmethod
     def forward(ctx: Any, dx: Tensor, kept: Tensor) -> Tensor:

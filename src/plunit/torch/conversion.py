@@ -1,7 +1,7 @@
-"""Replace the activations of an existing model, and name those that cannot be reached.
+"""Replace the activations of an existing model, and report those that cannot be replaced.
 
-Activations that are not modules, functions called in a forward method or kept as attributes, are found by reading the
-source of the model's classes.
+Activations that are not modules, such as functions called in a forward method or stored as attributes, are found by
+reading the source of the model's classes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from torch.nn import functional as F
 from plunit.torch.op import plu
 
 Make = Callable[..., nn.Module]
-"""Makes a replacement, from nothing or from the old module."""
+"""Returns a replacement, from no arguments or from the old module."""
 
 _HOOKS = [name for name in vars(nn.Module()) if "_hook" in name and not name.startswith(("_state", "_load"))]
 _FUNCTIONS: dict[Any, type[nn.Module]] = {F.relu: nn.ReLU, torch.relu: nn.ReLU, F.gelu: nn.GELU}
-"""The activations that a layer of nn.Transformer holds as functions."""
+"""The functions that layers of nn.Transformer hold as activations, and their modules."""
 _NAMES = {
     nn.ReLU: ("relu", "relu_"),
     nn.LeakyReLU: ("leaky_relu", "leaky_relu_"),
@@ -36,22 +36,22 @@ _NAMES = {
     nn.Sigmoid: ("sigmoid", "sigmoid_"),
     nn.ELU: ("elu", "elu_"),
 }
-"""The functions that do what these modules do, by name."""
+"""The names of the functions that compute the same as these modules."""
 
 
 def convert(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> dict[str, Any]:
-    """Replace every module of the given types in place, and return what was replaced, by qualified name.
+    """Replace every module of the given types in place, and return the replaced ones by qualified name.
 
     Args:
-        model: any module; it is changed only if every replacement could be made.
-        replacements: from a type (exactly that, not its subclasses) to a function that makes the replacement. A
-            function with a parameter that has no default gets the old module:
+        model: any module; it is changed only if every replacement succeeds.
+        replacements: a dict from a type (not its subclasses) to a function that returns the replacement. A function
+            with a parameter that has no default gets the old module:
             `{nn.LeakyReLU: lambda old: PLU(alpha=old.negative_slope)}`.
 
-    A module that is used in several places stays one module, unless its replacement has parameters: each place then
-    learns its own. Replacements take over the training mode, hooks, the `inplace` flag, and the device and dtype of
-    the closest parameters before them. The functions `relu` and `gelu` in layers of nn.Transformer are replaced like
-    nn.ReLU and nn.GELU. A warning names activations that cannot be reached, such as `F.relu` in a forward method.
+    A module that is used in several places stays shared, unless its replacement has parameters: then each place learns
+    its own. Replacements inherit the training mode, hooks, the `inplace` flag, and the device and dtype of the closest
+    parameters before them. The functions `relu` and `gelu` in layers of nn.Transformer are replaced like nn.ReLU and
+    nn.GELU. A warning names activations that cannot be replaced, such as `F.relu` in a forward method.
 
     >>> from plunit.torch import PLU
     >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
@@ -72,13 +72,13 @@ def convert(model: nn.Module, replacements: Mapping[type[nn.Module], Make]) -> d
         warnings.warn("convert could not replace:\n" + "\n".join(left), stacklevel=2)
     elif not places:
         kinds = ", ".join(kind.__name__ for kind in replacements)
-        warnings.warn(f"convert found no module of the types {kinds}; print(model) shows its modules", stacklevel=2)
+        warnings.warn(f"convert found no module of the types {kinds}; check the types with print(model)", stacklevel=2)
     return {place.full_name: place.old for place in places}
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an activation is: attribute `name` of `parent`, after the parameter `like`, if there is one."""
+    """The place of an activation: attribute `name` of `parent`, after the parameter `like` if there is one."""
 
     full_name: str
     parent: nn.Module
@@ -91,11 +91,11 @@ class _Place:
 def _check(model: nn.Module, replacements: Any) -> None:
     for kind, make in replacements.items() if isinstance(replacements, Mapping) else [(replacements, None)]:
         if not isinstance(kind, type) or not callable(make) or isinstance(make, nn.Module):
-            rule = "replacements go from a module type to a function that makes a module, as {nn.ReLU: PLU}"
+            rule = "replacements must map module types to functions that return a module, such as {nn.ReLU: PLU}"
             raise TypeError(f"{rule}; got {replacements!r}")
     if type(model) in replacements:
         raise TypeError(
-            f"the model itself is a {type(model).__name__} and cannot be replaced in place; make a PLU instead"
+            f"the model itself is a {type(model).__name__} and cannot be replaced in place; create a PLU instead"
         )
 
 
@@ -130,7 +130,7 @@ def _make_replacement(place: _Place, make: Callable[..., Any], shared: dict[Any,
     new = None if make is plu else make(old) if _wants_old(make) else make()
     if not isinstance(new, nn.Module):
         name = getattr(make, "__name__", repr(make))
-        rule = f"the replacement of {place.kind.__name__} must make a module, and {name} does not"
+        rule = f"the replacement of {place.kind.__name__} must return a module, but {name} does not"
         raise TypeError(f"{rule}; use the class PLU, not the function plu")
     new = new.to(place.like.device, place.like.dtype)
     new.train(place.parent.training)
@@ -138,7 +138,7 @@ def _make_replacement(place: _Place, make: Callable[..., Any], shared: dict[Any,
         new.train(old.training)
         if getattr(old, "inplace", False) and hasattr(new, "inplace"):
             setattr(new, "inplace", True)  # noqa: B010  # a module of any type
-        for name in _HOOKS:  # the same dictionaries, so that handles can still remove their hooks
+        for name in _HOOKS:  # share the dictionaries, so that handles can still remove their hooks
             setattr(new, name, getattr(old, name))
         if next(new.parameters(), None) is None:
             shared[old] = new
@@ -156,7 +156,7 @@ def _settle_transformers(model: nn.Module, changed: set[nn.Module]) -> None:
         elif isinstance(module, nn.TransformerEncoder) and not changed.isdisjoint(module.modules()):
             module.use_nested_tensor = False
         elif isinstance(module, nn.TransformerDecoderLayer) and module in changed:
-            # copies of a decoder, pickled ones too, have F.relu unless the activation is an ordinary attribute as well
+            # copied and unpickled decoders have F.relu unless the activation is also an ordinary attribute
             vars(module)["activation"] = module.activation
 
 
@@ -171,7 +171,7 @@ def _wants_old(make: Make) -> bool:
 
 
 def _unreached(model: nn.Module, kinds: Iterable[type[nn.Module]]) -> list[str]:
-    """Return a line with the remedy for each activation of these kinds that is not a module of these kinds."""
+    """Return a line with the remedy for each activation of these kinds that is not a module of exactly these types."""
     names = {name: kind for kind in kinds for name in _NAMES.get(kind, ())}
     functions = {getattr(home, name): name for home in (torch, F) for name in names if hasattr(home, name)}
     lines: dict[str, None] = {}  # an ordered set
@@ -202,7 +202,7 @@ def _calls(kind: type[nn.Module], names: Iterable[str]) -> Iterator[tuple[str, s
 
 
 def _find_calls(function: FunctionType) -> set[str]:
-    """Return the names of all functions called in a method, those of `self` and its attributes left out."""
+    """Return the names of all functions called in a method, except those of `self` and its attributes."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):  # made at run time, or without source
@@ -212,7 +212,7 @@ def _find_calls(function: FunctionType) -> set[str]:
 
 
 def _last_name(function: Any, own: str) -> str:
-    """Return the last part of the name of what is called; "" if it belongs to `own`."""
+    """Return the last part of the name of a called function; "" if the function belongs to `own`."""
     last = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     root = function
     while isinstance(root, ast.Attribute):

@@ -1,6 +1,6 @@
 """Initialise the weights of a model with PLU, and group its parameters for an optimiser.
 
-The variance of weights follows He et al. (2015; docs/glossary.md).
+The variance of the weights follows He et al. (2015; docs/glossary.md).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ def init_(
 ) -> nn.Module:
     """Draw linear and convolution weights from N(0, gain^2 / fan), zero their biases, and return the module.
 
-    The gain is that of the activation a layer reads from: `plunit.gain` for PLU at its present alpha and c, PyTorch's
+    The gain is that of the activation before the layer: `plunit.gain` for PLU with its current alpha and c, PyTorch's
     for ReLU, LeakyReLU, Tanh and Sigmoid, 1 for a first layer and after anything else. fan is the number of terms in a
-    sum of the forward pass (mode "forward", activations keep their variance) or of the backward pass ("backward",
-    gradients keep theirs). Layers follow each other in the order of registration, as in nn.Sequential.
+    sum of the forward pass (mode "forward": activations keep their variance) or of the backward pass ("backward":
+    gradients keep theirs). Layers are assumed to follow each other in the order of registration, as in nn.Sequential.
     """
     if mode not in ("forward", "backward"):
         raise ValueError(f'mode must be "forward" or "backward", got {mode!r}')
@@ -45,7 +45,7 @@ def init_(
 
 
 def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]:
-    """Split the trainable parameters for an optimiser: weights decay; biases, norms, alpha and c (ndim <= 1) do not.
+    """Return parameter groups for an optimiser: weights decay; biases, norms, alpha and c (ndim <= 1) do not.
 
     >>> groups = param_groups(nn.Sequential(nn.Linear(2, 3), PLU(learnable=True)), weight_decay=0.01)
     >>> [(len(group["params"]), group["weight_decay"]) for group in groups]
@@ -61,16 +61,16 @@ def param_groups(model: nn.Module, *, weight_decay: float) -> list[dict[str, Any
 
 
 def _check_weight(layer: nn.Module) -> None:
-    """Raise unless the weight is a parameter, which can be set."""
+    """Raise unless the weight is a parameter, so that it can be set."""
     if "weight" not in layer._parameters:
         raise ValueError(
             f"the weight of {layer} is computed from other parameters, as by weight norm or pruning; call init_ before "
-            "you add that, or initialise this layer directly"
+            "adding that, or initialise this layer directly"
         )
 
 
 def _fan(layer: nn.Linear | nn.modules.conv._ConvNd, mode: Literal["forward", "backward"]) -> float:
-    """Return how many terms are summed into one number of the output, or of the gradient of the input."""
+    """Return the number of terms in the sum for a number of the output, or of the input's gradient."""
     forward = mode == "forward"
     if isinstance(layer, nn.Linear):
         return layer.in_features if forward else layer.out_features

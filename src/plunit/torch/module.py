@@ -17,24 +17,24 @@ from plunit.torch.composite import as_wide
 from plunit.torch.op import inverse, is_traced, plu
 
 _NAMESPACE = SimpleNamespace(sigmoid=torch.sigmoid, exp=torch.exp, clip=nn.functional.hardtanh)
-"""What `plunit.learned` needs; the gradient of hardtanh is one op, that of clip five."""
+"""The functions that `plunit.learned` needs; the gradient of hardtanh is one op, that of clip five."""
 
 
 class PLU(nn.Module):
     """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c): slope 1 on |x| <= c, slope alpha outside.
 
     Args:
-        alpha: outer slope, alpha >= 0; where learnable, 0 < alpha < 1 by construction, alpha = sigmoid(raw_alpha).
-        c: half-width of the inner piece, c >= 0; where learnable, c > 0, c = exp(raw_c).
+        alpha: outer slope, alpha >= 0; if learnable, alpha = sigmoid(raw_alpha) is in (0, 1) by construction.
+        c: half-width of the inner piece, c >= 0; if learnable, c = exp(raw_c) > 0.
         learnable: what is trained, starting from the given values: False (nothing), True (both), "alpha" or "c".
-        num_parameters: how many values of each are learned: 1, or one per channel.
-        dim: the axis of the channels.
+        num_parameters: the number of learned values of each: 1, or one per channel.
+        dim: the channel axis.
         inplace: overwrite the input.
 
     Shape: any; the output has the shape, dtype and memory format of the input. With num_parameters > 1,
     input.shape[dim] must be num_parameters.
 
-    The raw parameters have one axis, so the usual rule "no weight decay on ndim <= 1" covers them
+    The raw parameters have one axis, so the common rule "no weight decay for ndim <= 1" covers them
     (`plunit.torch.param_groups` applies it): decay would pull alpha to 0.5 and c to 1.
 
     >>> PLU()
@@ -43,7 +43,7 @@ class PLU(nn.Module):
     PLU(alpha=0.1, c=1.0, learnable=True, num_parameters=16, dim=1)
     """
 
-    __jit_unused_properties__ = ("alpha", "c")  # torch.jit.script compiles the other members that `forward` reaches
+    __jit_unused_properties__ = ("alpha", "c")  # torch.jit.script compiles all other members that `forward` uses
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class PLU(nn.Module):
 
     @property
     def alpha(self) -> float | Tensor:
-        """The outer slope: a number, or the learned values [num_parameters], float32 where the raw ones are half."""
+        """The outer slope: a number, or the learned values [num_parameters], float32 if the raw ones are half."""
         return self._value("alpha")
 
     @property
@@ -108,7 +108,7 @@ class PLU(nn.Module):
         return ", ".join(parts)
 
     def _format(self, name: str) -> str:
-        """Return a value in four digits, or the range of several; the initial one of tensors without numbers."""
+        """Return a value in four digits, or the range of several; for tensors without numbers, the initial value."""
         if self.learnable not in (True, name):
             return str(getattr(self, f"initial_{name}"))
         try:
@@ -123,7 +123,7 @@ class PLU(nn.Module):
         if self.learnable not in (True, name):
             initial: float = getattr(self, f"initial_{name}")
             return initial
-        # the attribute, not self._parameters: parametrisations, pruning, replicas and shards keep it elsewhere
+        # not self._parameters: parametrisations, pruning, replicas and shards keep the tensor elsewhere
         raw: Tensor = as_wide(getattr(self, f"raw_{name}"))
         return learned.value_of(_NAMESPACE, name, raw)  # type: ignore[no-any-return]
 
@@ -151,7 +151,7 @@ class PLU(nn.Module):
 
 
 def _limit(raw: Tensor) -> Tensor:
-    """Return raw numbers within the limits of `plunit.learned`, in single precision at least."""
+    """Return raw numbers clamped to the limits of `plunit.learned`, in at least single precision."""
     return torch.clamp(as_wide(raw), -learned.LIMIT, learned.LIMIT)
 
 
@@ -164,14 +164,14 @@ def _script_formula(x: Tensor, alpha: Tensor, c: Tensor) -> Tensor:
 
 @contextlib.contextmanager
 def _read_constants() -> Iterator[None]:
-    """Let torch.jit.trace store as constants the numbers that are read from tensors, without its warning."""
+    """Let torch.jit.trace store numbers that are read from tensors as constants, without its warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", torch.jit.TracerWarning)  # type: ignore[attr-defined]
         yield
 
 
 def _read_sizes(x: Tensor) -> Sequence[int]:
-    """Return the shape of x as numbers, which they are not within torch.jit.trace."""
+    """Return the shape of x as numbers; within torch.jit.trace, x.shape holds tensors."""
     if not is_traced():
         return x.shape
     with _read_constants():
@@ -179,7 +179,7 @@ def _read_sizes(x: Tensor) -> Sequence[int]:
 
 
 def _fold(value: Tensor) -> Tensor:
-    """Return a value of the module; as a constant if torch.jit.trace exports to ONNX, to save nodes."""
+    """Return a value of the module; if torch.jit.trace exports to ONNX, as a constant, to save nodes."""
     if not (is_traced() and torch.onnx.is_in_onnx_export()):
         return value
     with _read_constants():
@@ -200,7 +200,7 @@ class Residual(nn.Module):
         self.body = body
 
     def forward(self, input: Tensor) -> Tensor:
-        """Return input + body(input); not broadcast."""
+        """Return input + body(input), without broadcasting."""
         output: Tensor = self.body(input)
         if output.shape != input.shape:
             raise ValueError(f"x + body(x) needs equal shapes, got {tuple(input.shape)} and {tuple(output.shape)}")

@@ -1,7 +1,7 @@
-"""The compiled op: its sources, and the binary that is loaded from the package or, failing that, from the cache.
+"""The compiled op: its sources, and its binary from the package or, failing that, from the cache.
 
 A binary works with one build of PyTorch and one Python. Opening it registers its ops, and a second registration ends
-the process. So its name covers all that it depends on, and a binary of another name is not opened.
+the process. So its name covers everything it depends on, and a binary with another name is not opened.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from plunit.base import cache
 from plunit.programs import compiling
 
 CSRC = Path(__file__).with_name("csrc")
-# PyTorch's own threads are OpenMP; without the flag at::parallel_for runs on one
+# PyTorch's own threads are OpenMP; without this flag at::parallel_for uses one thread
 FLAGS = ["-std=c++20", "-fvisibility=hidden", *([] if platform.system() == "Darwin" else ["-fopenmp"])]
 _MODULE = "plunit.torch._native"
 
 
 class MissingNative(UserWarning):
-    """PLU runs on PyTorch's own ops because the native op is not built."""
+    """Warns that PLU runs on PyTorch's own ops because the native op is not built."""
 
 
 def load() -> Any:
-    """Return the compiled op as a module; None if there is none for this PyTorch, or if PLUNIT_NATIVE=0."""
+    """Return the module of the compiled op; None if there is none for this PyTorch, or if PLUNIT_NATIVE=0."""
     if not _is_wanted():
         return None
     for path in binaries():
@@ -47,7 +47,7 @@ def load() -> Any:
 
 @functools.cache
 def notice() -> None:
-    """Warn, once in a process and unless PLUNIT_NATIVE=0, that the native op is not built, and say how to build it."""
+    """Warn, once per process and unless PLUNIT_NATIVE=0, that the native op is not built, and how to build it."""
     if _is_wanted():
         warnings.warn(
             f"PLU's CPU kernel is not built for torch {torch.__version__}; with it PLU is up to twice as fast. "
@@ -66,14 +66,14 @@ def binaries() -> Iterator[Path]:
     if (packaged := Path(__file__).with_name(binary_name())).exists():
         yield packaged
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home folder
-        if (cache.user_cache() / binary_name()).exists():  # else no folder is made
+        if (cache.user_cache() / binary_name()).exists():  # otherwise no folder is created
             path = cache.private_folder() / binary_name()
             if cache.is_verified(path):
                 yield path
 
 
 def open_binary(path: Path) -> Any:
-    """Load a binary, and with it register the ops it holds."""
+    """Load a binary, which registers its ops."""
     loader = ExtensionFileLoader(_MODULE, str(path))
     spec = importlib.util.spec_from_file_location(_MODULE, path, loader=loader)
     assert spec is not None
@@ -87,7 +87,7 @@ def open_binary(path: Path) -> Any:
 def binary_name() -> str:
     """Return the name of the binary, which covers sources, flags, the commit of PyTorch, Python's ABI and the platform.
 
-    The builds of a release of PyTorch for a CPU and for GPUs are of one commit, and a binary works with each of them.
+    The CPU and GPU builds of a PyTorch release are of one commit, and a binary works with all of them.
     """
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     parts = [str(torch.version.git_version), suffix, sysconfig.get_platform(), *compiling.FLAGS, *FLAGS]

@@ -1,8 +1,8 @@
-"""PLU on PyTorch tensors. `plu` decides which implementation serves a call.
+"""PLU on PyTorch tensors. `plu` chooses the implementation for a call.
 
-- The native kernel (csrc) serves plain CPU tensors; csrc/native.cpp says which and returns None for the others.
-- The composite, PyTorch's own ops, serves all other eager tensors.
-- Compilers, torch.export, torch.func and forward mode get the formula itself; exporters to ONNX a shorter form.
+- The native kernel (csrc) handles plain CPU tensors; csrc/native.cpp checks this and returns None for others.
+- The composite, PyTorch's own ops, handles all other eager tensors.
+- Compilers, torch.export, torch.func and forward mode get the formula itself, and exporters to ONNX a shorter form.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _WIDE = {
     torch.float32: torch.float32,
     torch.float64: torch.float64,
 }
-"""The dtypes of x, and those in which PLU is computed."""
+"""The supported dtypes of x, with the dtypes in which PLU is computed."""
 
 
 def has_native() -> bool:
-    """Whether the native kernel is there; without it PLU has the same values and gradients, more slowly."""
+    """Whether the native kernel is available; without it PLU computes the same values and gradients, more slowly."""
     return _native is not None
 
 
 def kernels() -> dict[str, str]:
-    """Return the implementations of PLU, and what each serves here.
+    """Return the implementations of PLU, with the tensors that each one handles here.
 
     >>> list(kernels())
     ['native', 'composite']
@@ -44,17 +44,17 @@ def kernels() -> dict[str, str]:
 
 
 def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool = False) -> Tensor:
-    """PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise, in the dtype and memory format of x.
+    """Return PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise, in the dtype and memory format of x.
 
     Args:
         x: floating-point tensor of any shape; half precision is computed in float32.
         alpha: outer slope, alpha >= 0; a number or a tensor that broadcasts with x. Both parameters may need gradients.
-        c: half-width of the inner piece, c >= 0; also a number or a tensor. The values of tensors are not checked.
+        c: half-width of the inner piece, c >= 0; also a number or a tensor. Values of tensors are not checked.
         inplace: overwrite x with the result.
 
-    The derivative is 1 where |x| <= c, kinks included, and alpha elsewhere. Backward keeps one tensor: the
-    output on the native kernel, else the input. The native kernel also keeps the input for alpha = 0, because the
-    output does not determine the piece, and where the gradient of alpha needs more digits than the output has.
+    The derivative is 1 where |x| <= c, kinks included, and alpha elsewhere. Backward keeps one tensor: the output in
+    the native kernel, else the input. The native kernel also keeps the input if alpha = 0, because then the output does
+    not determine the piece, and if the gradient of alpha needs more digits than the output has.
 
     >>> plu(torch.tensor([-2.0, 0.5, 2.0]))
     tensor([-1.1000,  0.5000,  1.1000])
@@ -74,7 +74,7 @@ def plu(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0, *, inplace: bool 
 
 
 def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
-    """PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), alpha > 0.
+    """Return PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), alpha > 0.
 
     >>> inverse(plu(torch.tensor([-2.0, 0.5, 2.0])))
     tensor([-2.0000,  0.5000,  2.0000])
@@ -85,7 +85,7 @@ def inverse(y: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
 
 
 def slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
-    """Slope dPLU/dx: alpha where |x| > c, else 1.
+    """Return the slope dPLU/dx: alpha where |x| > c, else 1.
 
     >>> slope(torch.tensor([-2.0, 1.0, 2.0]))
     tensor([0.1000, 1.0000, 0.1000])
@@ -94,7 +94,7 @@ def slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
 
 
 def log_slope(x: Tensor, alpha: Parameter = 0.1, c: Parameter = 1.0) -> Tensor:
-    """Log of the slope: log(alpha) where |x| > c, else 0.
+    """Return the log of the slope: log(alpha) where |x| > c, else 0.
 
     >>> log_slope(torch.tensor([-2.0, 1.0, 2.0]))
     tensor([-2.3026,  0.0000, -2.3026])
@@ -113,9 +113,9 @@ def is_traced() -> bool:
 
 
 def is_transformed(*values: Any) -> bool:
-    """Whether torch.func is at work, or forward mode on one of these values; other values than tensors are ignored.
+    """Whether torch.func is active, or forward mode on one of these values; values other than tensors are ignored.
 
-    PyTorch has no public function for this. Only this one in plunit calls its private ones.
+    PyTorch has no public function for this. Only this function in plunit calls the private ones.
 
     >>> is_transformed(torch.ones(2))
     False
@@ -131,16 +131,16 @@ def is_transformed(*values: Any) -> bool:
 
 
 def _are_usual(alpha: Any, c: Any) -> bool:
-    """Whether alpha and c are floats that need no further check, which saves a tenth of the time of a small PLU."""
+    """Whether alpha and c are floats that need no further check; this saves a tenth of the time of a small PLU."""
     return type(alpha) is type(c) is float and 1e-30 < alpha < 1e30 and 0 <= c < 1e30
 
 
 def _as_arguments(x: Tensor, alpha: Any, c: Any) -> tuple[Tensor, Parameter, Parameter]:
-    """Return the arguments with alpha and c as numbers, or as tensors in the precision that x is computed in."""
+    """Return the arguments, with alpha and c as numbers or as tensors in the precision of the computation."""
     check(alpha, c)
     if not isinstance(x, Tensor):
         raise TypeError(
-            f"x must be a tensor, got {type(x).__name__}; make it one with torch.tensor(x), or call plunit.plu with "
+            f"x must be a tensor, got {type(x).__name__}; convert it with torch.tensor(x), or call plunit.plu with "
             f"numbers and arrays only"
         )
     if x.dtype not in _WIDE:
@@ -157,12 +157,12 @@ def _remedy(x: Tensor) -> str:
 def _parameter(name: str, value: Any, x: Tensor) -> Parameter:
     dtype = _WIDE[x.dtype]
     if isinstance(value, (int, float)):
-        # an alpha that underflows is 0, for which there are special rules
+        # an alpha that underflows is 0, which has special rules
         info = torch.finfo(dtype)
         return 0.0 if name == "alpha" and value < info.tiny else min(float(value), info.max)
     tensor = value if isinstance(value, Tensor) else torch.as_tensor(value)
     if tensor.is_complex():
-        raise TypeError(f"{name} must be real, got a tensor of {tensor.dtype}; take its real part")
+        raise TypeError(f"{name} must be real, got a tensor of {tensor.dtype}; pass its real part")
     return _convert(tensor, dtype, x.device)
 
 
@@ -171,9 +171,9 @@ def _evaluate(function: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tenso
 
 
 def _clip_form(xp: Any, x: Tensor, alpha: Parameter, c: Parameter) -> Tensor:
-    """Return m - alpha * (m - x) with m = clip(x, -c, c): four nodes of ONNX, with the bits of `formula` for finite x.
+    """Return m - alpha * (m - x) with m = clip(x, -c, c): four ONNX nodes, with the bits of `formula` for finite x.
 
-    Its gradients differ from those of PLU for NaN and for infinite gradients of y, so only exporters to ONNX use it.
+    Its gradients differ from PLU's for NaN and for infinite gradients of y, so only exporters to ONNX use it.
     """
     m = xp.clamp(x, -c, c)
     return m if isinstance(alpha, float) and alpha == 0 else m - alpha * (m - x)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""How many threads PyTorch's operations use."""
+"""The number of threads of PyTorch's operations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def one_thread() -> Iterator[None]:
     """Run PyTorch's operations on one thread.
 
     The tensors of small networks are too small to share: two threads gain little on idle cores, and if another process
-    uses one of the cores, each operation waits for it (measured: a hundred times slower).
+    uses one of the cores, each operation waits (measured: a hundred times slower).
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""The contract of a bijection: `Bijection`, and `Leaf` and `Elementwise` for layers of one's own.
+"""The contract of a bijection: `Bijection`, and `Leaf` and `Elementwise` for custom layers.
 
 `walk` maps samples, as columns, through a sequence of leaves; the values of all leaves of a kind are computed together.
 """
@@ -18,13 +18,13 @@ LeafSteps = Sequence[tuple["Leaf", bool]]
 """Leaves in the order of application, each with whether its inverse is applied."""
 
 Rule = tuple[Callable[[Tensor], bool], str]
-"""Whether a tensor can be loaded, and what it must be."""
+"""A test whether a tensor can be loaded, and the rule as a text."""
 
-_OWN = frozenset(vars(nn.Module())) - {"training"}  # attributes of modules as such
+_OWN = frozenset(vars(nn.Module())) - {"training"}  # attributes of every module
 
 
 def walk(user: Bijection, x: Tensor, steps: LeafSteps, values: Sequence[Values] | None = None) -> tuple[Tensor, Tensor]:
-    """Return the images of the samples x (..., n), and the log-determinant of each; `values` are columns."""
+    """Return the images of the samples x (..., n) and their log-determinants; `values` are columns."""
     values = imply_all(steps) if values is None else values
     user._check(x, (value for each in values for value in each))
     y = x.reshape(-1, x.shape[-1]).mT
@@ -42,7 +42,7 @@ def walk(user: Bijection, x: Tensor, steps: LeafSteps, values: Sequence[Values] 
 
 
 def _sum_slopes(log_slopes: list[Tensor]) -> Tensor:
-    """Return the sum over all leaves and features: one number for each sample, or one for all."""
+    """Return the sum over all leaves and features: one number for each sample, or one that all share."""
     return log_slopes[0].sum(0) if len(log_slopes) == 1 else torch.stack(log_slopes).sum((0, 1))
 
 
@@ -65,9 +65,9 @@ def imply_all(steps: LeafSteps) -> list[Values]:
 
 
 def _kind(leaf: Leaf) -> Iterator[object]:
-    """Yield what leaves of one kind have in common: the class, and all attributes that `raw` does not return.
+    """Yield the properties that leaves of one kind share: the class, and all attributes that `raw` does not return.
 
-    An attribute without a hash, such as a list, makes a leaf the only one of its kind.
+    An unhashable attribute, such as a list, makes a leaf the only one of its kind.
     """
     yield type(leaf)
     yield from leaf._parameters
@@ -87,7 +87,7 @@ def stack_raw(steps: LeafSteps) -> list[Tensor]:
 
 
 def as_columns(values: Values, axes: int = 1) -> Values:
-    """Return values with vectors of numbers as columns; orders, which are integers, stay as they are."""
+    """Return values with floating-point vectors as columns; orders, which are integers, are unchanged."""
     return tuple(value[..., None] if value.ndim == axes and value.is_floating_point() else value for value in values)
 
 
@@ -150,7 +150,7 @@ class Bijection(nn.Module):
         raise NotImplementedError
 
     def leaves(self) -> list[tuple[Leaf, bool]]:
-        """Return its leaves in the order of application, each with whether its inverse is applied."""
+        """Return the leaves in the order of application, each with whether its inverse is applied."""
         raise NotImplementedError(f"{type(self).__name__} has no method `leaves`, so it cannot be frozen; define it")
 
     def sharp(self) -> Any:
@@ -159,17 +159,17 @@ class Bijection(nn.Module):
 
     @property
     def kind(self) -> str:
-        """The name of the class, also of one that torch.nn.utils.parametrize has replaced."""
+        """The name of the class, even if torch.nn.utils.parametrize has replaced it."""
         return type(self).__name__.removeprefix("Parametrized")
 
     def _check(self, x: Tensor, values: Iterable[Tensor] = ()) -> None:
-        """Raise unless the last axis has n elements, of the floating-point type of the module's values."""
+        """Raise unless x is a tensor with n features on the last axis, in the dtype of the module's values."""
         if not isinstance(x, Tensor):
             raise TypeError(f"{self.kind} expects a tensor, got {type(x).__name__}; convert it with torch.as_tensor")
         if x.ndim < 1 or x.shape[-1] != self.features:
             raise ValueError(
                 f"expected {self.features} features on the last axis, got a tensor of shape {tuple(x.shape)}; "
-                f"reshape it to (..., {self.features}) or build the bijection with the right number of features"
+                f"reshape it to (..., {self.features}) or build the bijection with this number of features"
             )
         device = x.device.type
         if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
@@ -178,7 +178,7 @@ class Bijection(nn.Module):
         if not x.is_floating_point() or not held <= {x.dtype}:
             wanted = next(iter(held - {x.dtype}), torch.get_default_dtype())
             raise TypeError(
-                f"{self.kind} holds {wanted} and got {x.dtype}; convert the input, or the module by .to(dtype)"
+                f"{self.kind} holds {wanted} but got {x.dtype}; convert the input, or the module by .to(dtype)"
             )
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *args: Any) -> None:
@@ -205,7 +205,7 @@ def faults(module: nn.Module, state: Mapping[str, Any], prefix: str = "") -> lis
         start, rules = f"{prefix}{path}." if path else prefix, getattr(part, "rules", {})
         for name, held in {**part._parameters, **part._buffers}.items():
             value = state.get(start + name)
-            # PyTorch itself reports what is missing, or has another shape
+            # PyTorch itself reports missing tensors and other shapes
             if held is None or not isinstance(value, Tensor) or value.shape != held.shape:
                 continue
             value = value.to(held.dtype)
@@ -231,11 +231,11 @@ class Leaf(Bijection):
         return ()
 
     def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """Return what `evaluate` needs: vectors [..., n] and matrices [..., n, n]."""
+        """Return the values that `evaluate` needs: vectors [..., n] and matrices [..., n, n]."""
         return raw
 
     def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """Return what `invert` needs."""
+        """Return the values that `invert` needs."""
         return self.imply(*raw)
 
     @staticmethod
@@ -280,6 +280,6 @@ class Elementwise(Leaf):
 
 
 def expect(bijection: object, user: str) -> None:
-    """Raise unless it is a bijection."""
+    """Raise TypeError unless the object is a bijection."""
     if not isinstance(bijection, Bijection):
         raise TypeError(f"{user} expects a bijection, got {type(bijection).__name__}; pass network.bijection")

@@ -1,15 +1,15 @@
 """The boundary term: the part of a likelihood's gradient that automatic differentiation drops at kinks.
 
-log s(u) of a kinked activation jumps by log(alpha) where u crosses a kink. Its derivative is 0 elsewhere, yet d/dtheta
+log s(u) of a kinked activation jumps by log(alpha) where u crosses a kink. Its derivative is 0 elsewhere, but d/dtheta
 E[log s(u)] = log(alpha) * (density of u at the kink) * E[du/dtheta there] is not 0: samples cross the kink when
 parameters change (Lee, Yu and Yang, 2018). The density is estimated from the batch, separately for each unit, by the
 nearest neighbours (Loftsgaarden and Quesenberry, 1965): the k = ceil(sqrt(m)) of m samples that are nearest to the kink
 define a width h, and each sample nearer than h counts 1 / (2 h). Outliers, heavy tails and other modes do not change h.
 docs/glossary.md has the references.
 
-The term is for parameters in training. A bijection adds it in training mode (`module.train()`, PyTorch's default) and
-where gradients are recorded. The input of a bijection may be the output of another layer, so the term reaches the
-input. The input of a flow is data: `of_data` keeps the term out of its gradient, in every mode.
+The term is for parameters in training. A bijection adds it in training mode (`module.train()`, PyTorch's default) if
+gradients are recorded. The input of a bijection may be the output of another layer, so the input's gradient includes
+the term. The input of a flow is data: `of_data` keeps the term out of its gradient in every mode.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _thread = _Thread()
 
 @contextmanager
 def under(rule: Mode) -> Iterator[None]:
-    """Use another rule."""
+    """Apply another rule within a `with` block."""
     before, _thread.rule = _thread.rule, rule
     try:
         yield
@@ -51,7 +51,7 @@ def is_wanted() -> bool:
 
 
 def width(distance: Tensor) -> Tensor:
-    """Return the distance of the k-th nearest sample, [n, 1], from the distances of all of them to the kinks [n, m]."""
+    """Return the distance of the k-th nearest sample, [n, 1], given those of all samples [n, m] to the kinks."""
     return distance.kthvalue(math.ceil(math.sqrt(distance.shape[-1])), dim=-1, keepdim=True).values
 
 
@@ -65,7 +65,7 @@ def term(beyond: Tensor, jump: Tensor) -> Tensor:
     if not beyond.numel():
         return torch.zeros_like(beyond)
     most = min(1e30, torch.finfo(beyond.dtype).max)
-    beyond = beyond.clamp(-most, most)  # no gradient for infinities
+    beyond = beyond.clamp(-most, most)  # infinities get no gradient
     distance = beyond.detach().abs()
     h = width(distance)
     weighted = torch.where(distance < h, jump.detach() / (2 * h), 0) * beyond
@@ -73,10 +73,10 @@ def term(beyond: Tensor, jump: Tensor) -> Tensor:
 
 
 def of_data(bijection: nn.Module, *data: Tensor) -> tuple[Tensor, Tensor]:
-    """Return F(x) and its log-determinant; gradients in x, and in what x was made from, have no boundary term.
+    """Return F(x) and its log-determinant; gradients in x and its origins have no boundary term.
 
-    The term is added for a detached copy of x: it reaches all parameters of the bijection, and nothing else. A
-    conditional bijection has two inputs, x and context.
+    The term is added for a detached copy of x, so it reaches only the parameters of the bijection. A conditional
+    bijection has two inputs, x and context.
     """
     # within torch.func and forward mode, requires_grad is not set on tensors
     has_gradient = any(x.requires_grad for x in data) or is_transformed(*data)

@@ -1,6 +1,6 @@
 """Bijections made of others: `Chain` composes them, `Inverse` inverts one, `Frozen` fixes all parameters.
 
-A chain of blocks (LU, SmoothPLU) ended by LU is one operation with its own derivative, because on small samples the
+A chain of blocks (LU, SmoothPLU) that ends in LU is one operation with its own derivative, because on small samples the
 time of a training step depends on the number of operations. The parameters of all blocks are stacked, and so are the
 tensors that backward needs. Only samples and their gradients pass through block by block; the rest is computed for all
 blocks together. With u the input of an activation, a = |u|, q and s as in `SmoothPLU`, r = 1 - q and e = sign(u) (c - w
@@ -34,7 +34,7 @@ from plunit.torch.op import is_recorded, is_transformed
 
 
 class Chain(Bijection):
-    """F = F_k o ... o F_1: the bijections in turn; their log-determinants are added.
+    """F = F_k o ... o F_1: applies the bijections in turn and adds their log-determinants.
 
     >>> import torch
     >>> from plunit.invertible import PLU, Permutation
@@ -66,7 +66,7 @@ class Chain(Bijection):
         return self._through(x, self._steps())
 
     def inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Undo all bijections, last first."""
+        """Invert all bijections, last first."""
         return self._through(y, reverse(self._steps()))
 
     def _steps(self) -> list[tuple[Bijection, bool]]:
@@ -146,7 +146,7 @@ class Frozen(Chain):
         super().__init__(*(Inverse(leaf) if inverted else leaf for leaf, inverted in steps))
 
     def sharp(self) -> Bijection:
-        """Refuse: the parameters are gone."""
+        """Raise TypeError: a frozen bijection has no parameters."""
         raise TypeError("a frozen bijection cannot be made sharp; freeze the sharp one: Frozen(bijection.sharp())")
 
     def __repr__(self) -> str:
@@ -185,7 +185,7 @@ class _FrozenLeaf(Leaf):
 
 
 def _flatten(bijection: Bijection) -> list[tuple[Bijection, bool]]:
-    """Return the parts, or else the bijection itself, in the order of application, each with whether to invert it."""
+    """Return the parts, or the bijection itself, in the order of application, each with whether to invert it."""
     if isinstance(bijection, Chain) and _is_just(bijection, Chain):
         return bijection._steps()
     if isinstance(bijection, Inverse) and _is_just(bijection, Inverse):
@@ -201,7 +201,7 @@ def _is_just(bijection: Bijection, kind: type[Bijection]) -> bool:
 
 
 def are_blocks(steps: LeafSteps) -> bool:
-    """Return whether the steps are LU, SmoothPLU, ..., LU, alike in all blocks, and none is inverted."""
+    """Return whether the steps are LU, SmoothPLU, ..., LU with equal settings in all blocks, and none is inverted."""
     if len(steps) < 3 or len(steps) % 2 == 0 or any(inverted for _, inverted in steps):
         return False
     kinds = all(type(leaf) is (SmoothPLU if place % 2 else LU) for place, (leaf, _) in enumerate(steps))
@@ -209,7 +209,7 @@ def are_blocks(steps: LeafSteps) -> bool:
 
 
 def walk_blocks(user: Bijection, x: Tensor, steps: LeafSteps) -> tuple[Tensor, Tensor]:
-    """Return the images of the samples x (..., n) under the blocks, and the log-determinant of each."""
+    """Return the images of the samples x (..., n) under the blocks, and their log-determinants."""
     layers, units = steps[::2], steps[1::2]
     weight, bias, log_diagonal = as_columns(layers[0][0].imply(*stack_raw(layers)), axes=2)
     values = as_columns(units[0][0].imply(*stack_raw(units)), axes=2)
@@ -223,7 +223,7 @@ def walk_blocks(user: Bijection, x: Tensor, steps: LeafSteps) -> tuple[Tensor, T
 
 
 def _formula(x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the images of the columns x, and for each the sum of the log-slopes of all activations."""
+    """Return the images of the columns x, and for each column the sum of the log-slopes of all activations."""
     y, _, _, _, slopes = _forward(x, weight, bias, *values)
     return y, torch.stack(slopes).log().sum((0, 1))
 
@@ -231,7 +231,7 @@ def _formula(x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor) -> tuple[
 def _forward(
     x: Tensor, weight: Tensor, bias: Tensor, *values: Tensor
 ) -> tuple[Tensor, list[Tensor], list[Tensor], list[Tensor], list[Tensor]]:
-    """Return the output, and for each block the inputs of layer and activation, q and the slopes."""
+    """Return the output, and for each block the inputs of its layer and activation, q and the slopes."""
     inputs = [x]
     before, qs, slopes = cast(list[list[Tensor]], [[], [], []])
     *layers, (last, shift) = zip(weight.unbind(), bias.unbind(), strict=True)
@@ -271,7 +271,7 @@ class _Blocks(torch.autograd.Function):
 
 
 def _pull_back(in_y: Tensor, weight: Tensor, slopes: Tensor, turned: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients in the outputs of all activations, and in those of all layers."""
+    """Return the gradients in the outputs of all activations and of all layers."""
     outer, inner = [], [in_y]
     of_blocks = zip(weight[1:].mT.unbind(), slopes.unbind(), turned.unbind(), strict=True)
     for matrix, slope, term in reversed(list(of_blocks)):

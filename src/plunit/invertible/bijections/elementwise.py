@@ -1,6 +1,6 @@
-"""Bijections of each feature by itself: PLU and LeakyReLU with kinks, Tanh and ScaleShift without.
+"""Bijections that map each feature separately: PLU and LeakyReLU with kinks, Tanh and ScaleShift without.
 
-Positive numbers, one per feature, are learned as exp(raw_<name>), or fixed in the buffer fixed_<name>. SmoothPLU is in
+Positive numbers, one per feature, are learned as exp(raw_<name>) or fixed in the buffer fixed_<name>. SmoothPLU is in
 `smooth_plu.py`.
 """
 
@@ -24,24 +24,24 @@ def limit(dtype: torch.dtype) -> float:
 
 
 def bounded_exp(raw: Tensor) -> Tensor:
-    """Return the exponential, kept between eps and 1/eps of the dtype."""
+    """Return exp(raw), clamped to [eps, 1/eps] of the dtype."""
     return raw.clamp(-limit(raw.dtype), limit(raw.dtype)).exp()
 
 
 def is_usable(value: Tensor) -> bool:
-    """Return whether all numbers are positive and finite, and so are their inverses."""
+    """Return whether all numbers and their inverses are positive and finite."""
     eps = torch.finfo(value.dtype).eps
     return bool(((value >= eps) & (value <= 1 / eps)).all())
 
 
 class Sloped(Elementwise):
-    """Slope 1 on the inner piece and alpha > 0, below or above 1, on the outer ones; kinks or corners are at +-c."""
+    """A unit with slope 1 on the inner piece and any alpha > 0 on the outer ones; its kinks or corners are at +-c."""
 
     names: tuple[str, ...] = ("alpha", "c")
     """The positive numbers of a unit, the slope first."""
 
     rules: ClassVar[dict[str, Rule]] = {
-        f"fixed_{name}": (is_usable, "be positive and finite, and so must its inverse") for name in names
+        f"fixed_{name}": (is_usable, "be positive and finite, as must its inverse") for name in names
     }
 
     def __init__(self, features: int, learnable: bool, *values: float) -> None:
@@ -65,7 +65,7 @@ class Sloped(Elementwise):
                 self.register_buffer(f"fixed_{name}", torch.full((features,), float(value)))
 
     def key(self, name: str) -> str:
-        """Return the name under which the module holds a number."""
+        """Return the name of the parameter or buffer that holds a number."""
         return f"{'raw' if self.learnable else 'fixed'}_{name}"
 
     def raw(self) -> tuple[Tensor, ...]:
@@ -73,7 +73,7 @@ class Sloped(Elementwise):
         return tuple(getattr(self, self.key(name)) for name in self.names)
 
     def numbers(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """Return the numbers from these tensors."""
+        """Return the numbers that these tensors hold."""
         return tuple(map(bounded_exp, raw)) if self.learnable else raw
 
     @property
@@ -98,7 +98,7 @@ class Sloped(Elementwise):
 
 
 class Kinked(Sloped):
-    """The kinked bijections: the inverse is of the same kind, and there may be a boundary term."""
+    """A kinked unit: its inverse is of the same kind, and it may have a boundary term."""
 
     def __init__(self, features: int, learnable: bool, boundary: bool, *values: float) -> None:
         super().__init__(features, learnable, *values)
@@ -109,18 +109,18 @@ class Kinked(Sloped):
         self.boundary = boundary
 
     def imply(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """Return alpha, log(alpha), and the rest."""
+        """Return alpha, log(alpha), and the other numbers."""
         alpha, *rest = self.numbers(*raw)
         return alpha, alpha.log(), *rest
 
     def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """Return 1/alpha, its logarithm, and the rest."""
+        """Return 1/alpha, its logarithm, and the other numbers."""
         alpha, log_alpha, *rest = self.imply(*raw)
         return 1 / alpha, -log_alpha, *rest
 
     @classmethod
     def invert(cls, y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Evaluate: the inverse is of the same kind."""
+        """Return `evaluate`, because the inverse is of the same kind."""
         return cls.evaluate(y, *values)
 
     @staticmethod
@@ -191,7 +191,7 @@ class LeakyReLU(Kinked):
 
 
 class Tanh(Elementwise):
-    """tanh(x) on each feature. Its inverse exists on (-1, 1) only: infinite at +-1, NaN beyond."""
+    """tanh(x) on each feature. The inverse exists only on (-1, 1): it is infinite at +-1, NaN beyond."""
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
@@ -205,12 +205,12 @@ class Tanh(Elementwise):
         return y.atanh(), -((-y).log1p() + y.log1p())
 
     def lipschitz(self) -> tuple[float, float]:
-        """Return 1, and no bound for the inverse."""
+        """Return 1, and infinity for the inverse."""
         return 1.0, math.inf
 
 
 class ScaleShift(Elementwise):
-    """y = exp(raw_scale) * x + shift on each feature; the identity at the start."""
+    """y = exp(raw_scale) * x + shift on each feature; initially the identity."""
 
     def __init__(self, features: int) -> None:
         super().__init__(features)

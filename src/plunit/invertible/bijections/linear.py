@@ -16,7 +16,7 @@ from plunit.invertible.bijections.elementwise import limit
 
 
 def is_permutation(order: Tensor) -> bool:
-    """Return whether each of 0 to n - 1 is in the order once."""
+    """Return whether the order contains each of 0 to n - 1 once."""
     return sorted(order.tolist()) == list(range(len(order)))
 
 
@@ -27,12 +27,12 @@ class LU(Leaf):
     """y = W x + b with W = P L U: P a fixed permutation, L unit lower triangular, diag(U) = sign * exp(raw).
 
     The diagonal of U cannot reach 0, so W is invertible whatever the parameters; log|det W| is the sum of the logs of
-    |diag(U)|, and the inverse is two triangular solves. It starts from a random rotation, b = 0. Training never changes
-    the sign of det W.
+    |diag(U)|, and the inverse is two triangular solves. Initially W is a random rotation, and b = 0. Training never
+    changes the sign of det W.
 
     Args:
         features: n, the size of the last axis.
-        generator: where the random numbers come from.
+        generator: the source of random numbers.
     """
 
     permutation: Tensor
@@ -41,7 +41,7 @@ class LU(Leaf):
     rules: ClassVar[dict[str, Rule]] = {
         "raw_diagonal": (
             lambda raw: bool((raw.abs() <= limit(raw.dtype)).all()),
-            "be at most log(1/eps) in size, beyond which W is singular to rounding",
+            "be at most log(1/eps) in size; beyond that W is numerically singular",
         ),
         "permutation": ORDER,
         "sign": (lambda sign: bool(sign.abs().eq(1).all()), "hold 1 and -1"),
@@ -97,7 +97,7 @@ class LU(Leaf):
         return (lower @ upper).gather(-2, permutation), raw[3], log_diagonal
 
     def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """Return L and U transposed, the order that undoes P, b and log|diag(U)|."""
+        """Return L and U transposed, the inverse of P, b and log|diag(U)|."""
         lower, upper, log_diagonal = self._factors(*raw)
         return lower.mT, upper.mT, raw[4].argsort(), raw[3], log_diagonal
 
@@ -164,14 +164,14 @@ class Orthogonal(Leaf):
 
     Args:
         features: n, the size of the last axis.
-        generator: where the random numbers of the start, a random rotation, come from.
+        generator: the source of random numbers for the start, a random rotation.
     """
 
     weight: Tensor
 
     def __init__(self, features: int, *, generator: torch.Generator | None = None) -> None:
         super().__init__(features)
-        # rotation angles over the whole circle: uniform for n = 2, and of this order for every n
+        # rotation angles over the full circle: uniform for n = 2, and of this order for every n
         reach = math.pi / math.sqrt(max(features / 2, 1))
         skew = torch.empty(features, features).uniform_(-reach, reach, generator=generator)
         self.weight = nn.Parameter(skew)
@@ -221,18 +221,18 @@ class Permutation(Leaf):
         return (self.order,)
 
     def imply_inverse(self, *raw: Tensor) -> tuple[Tensor, ...]:
-        """Return the order that undoes it."""
+        """Return the inverse permutation."""
         return (raw[0].argsort(),)
 
     @staticmethod
     def evaluate(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features in another order, and 0."""
+        """Return the permuted features and 0."""
         (order,) = values
         return x.index_select(0, order), x.new_zeros(len(order), 1)
 
     @classmethod
     def invert(cls, y: Tensor, *values: Tensor) -> tuple[Tensor, Tensor]:
-        """Evaluate: the inverse is of the same kind."""
+        """Return `evaluate`, because the inverse is a permutation."""
         return cls.evaluate(y, *values)
 
     def lipschitz(self) -> tuple[float, float]:

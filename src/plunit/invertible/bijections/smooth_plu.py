@@ -1,6 +1,6 @@
-"""SmoothPLU as a bijection of PyTorch, and how training shrinks its corners (`Annealing`).
+"""SmoothPLU as a PyTorch bijection, and how training shrinks its corners (`Annealing`).
 
-It is the function of `plunit.smooth` in fewer, fused operations, which round differently; a test compares the two.
+The formulas are those of `plunit.smooth` in fewer, fused operations, which round differently; a test compares the two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EPS = torch.finfo(torch.float32).eps
 
 
 def raw_of_rho(rho: float) -> float:
-    """Return the raw number of rho, logit(rho), or raise unless rho lies in (0, 1), also after rounding to float32."""
+    """Return the raw number of rho, logit(rho); raise ValueError unless rho lies in (0, 1), even in float32."""
     if not _EPS <= rho <= 1 - _EPS:
         raise ValueError(f"rho must lie strictly between 0 and 1, got {rho}; start from 0.5, or use PLU for rho = 0")
     return learned.raw_fraction(rho)
@@ -26,7 +26,7 @@ def raw_of_rho(rho: float) -> float:
 
 @dataclass(frozen=True)
 class Annealing:
-    """rho of `SmoothPLU` falls geometrically from `start` to `end` over the fraction `until` of training.
+    """A schedule: rho of `SmoothPLU` falls geometrically from `start` to `end` over the fraction `until` of training.
 
     Then the corners are removed, and the remaining steps train the sharp network.
 
@@ -60,7 +60,7 @@ class Annealing:
         return next(step for step in range(steps) if self.rho(step, steps) is None)
 
     def shrink_corners(self, model: Any, step: int, steps: int) -> bool:
-        """Set rho of a step in a model, or remove the corners; return whether any are left.
+        """Set a model's rho to that of a step, or remove the corners; return whether any are left.
 
         `named_buffers()` of the model yields its roundings, which may be stacked for torch.func.vmap; `sharpen()`
         removes all corners and keeps the parameter tensors, so that the optimiser can continue.
@@ -80,7 +80,7 @@ RHO = Annealing()
 
 
 def annealing_of(bijection: nn.Module, asked: Annealing | None = None) -> Annealing | None:
-    """Return the annealing that was asked for, else the bijection's own; None without rounded corners to anneal."""
+    """Return the requested annealing, else the bijection's own; None if there are no rounded corners to anneal."""
     if asked is None:
         return next((found for part in bijection.modules() if (found := getattr(part, "annealing", None))), None)
     if any(name.split(".")[-1] == "raw_rho" for name, _ in bijection.named_parameters()):
@@ -126,7 +126,7 @@ class SmoothPLU(Sloped):
     ) -> None:
         super().__init__(features, learnable, alpha, c)
         if learnable_rho and annealing is not None:
-            raise ValueError("rho is either learned or annealed; leave out learnable_rho or annealing")
+            raise ValueError("rho is either learned or annealed; give learnable_rho or annealing, not both")
         self.learnable_rho, self.annealing = learnable_rho, annealing
         raw_rho = torch.full((features,), raw_of_rho(rho))
         if learnable_rho:
@@ -136,7 +136,7 @@ class SmoothPLU(Sloped):
 
     @property
     def rho(self) -> Tensor:
-        """The half-width of the rounding in units of c, one per feature. It can be set to a number."""
+        """The half-width of the rounding in units of c, one per feature; assign a number to set it."""
         return learned.fraction(torch, self.raw_rho)  # type: ignore[no-any-return]
 
     @rho.setter
@@ -203,9 +203,9 @@ def smooth_columns(x: Tensor, *values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _line(q: Tensor, one: Tensor, alpha: Tensor, c: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-    """Return slope and shift of |y| = slope * |x| + shift, from q = 1 - r.
+    """Return the slope and shift of |y| = slope * |x| + shift, from q = 1 - r.
 
     Where q is 0 the shift is (1 - alpha) c; it and its gradient do not depend on w.
     """
-    slope = torch.lerp(alpha, one, q)  # 1 and alpha to the bit at the ends
+    slope = torch.lerp(alpha, one, q)  # exactly 1 and alpha at the ends
     return slope, (1 - slope) * torch.addcmul(c, w, q, value=-1)

@@ -15,36 +15,36 @@ from plunit.densities.density_network import MOST_FEATURES
 from plunit.ensemble.arrays import Array, is_constant
 
 NODES = 64  # the probability of an integer is a mean over this number of points of its interval
-SPREAD_OVER = 1 - 1e-9  # values are spread over this fraction of their interval, whose ends may be bounds
+SPREAD_OVER = 1 - 1e-9  # values are spread over this fraction of their interval; its ends may be bounds
 
-TIED = 0.9  # a column is rounded if its distinct values are fewer than this fraction of the distinct rows
+TIED = 0.9  # a column counts as rounded if its distinct values are fewer than this fraction of the distinct rows
 
 GRID, FINEST = 10, 1e5
-"""A column is also rounded if it has more than `GRID` values, all on a grid of fewer than `FINEST` places."""
+"""A column also counts as rounded if it has more than `GRID` values, all on a grid of fewer than `FINEST` points."""
 
-FEW_DISTINCT = 0.1  # warn of fewer distinct values, as a fraction of the rows, in columns not of integers
-REPEATED = 0.5  # warn if a larger fraction of rows repeats others
-ROUNDED = 1e-9  # values closer than this fraction of their range are equal
+FEW_DISTINCT = 0.1  # warn of fewer distinct values, as a fraction of the rows, except in integer columns
+REPEATED = 0.5  # warn if a larger fraction of the rows repeats other rows
+ROUNDED = 1e-9  # values closer than this fraction of their range count as equal
 
 FAR_BOUND = 1e6
-"""A bound farther from all values than this multiple of their range is ignored: the logarithm would be a straight line
-there, and lose the values to rounding."""
+"""A bound farther from all values than this multiple of their range is ignored: the logarithm would be nearly linear,
+and rounding would lose the values."""
 
 EXACT_INTEGERS = 2.0**53  # larger floating-point numbers are all integers
 
 
 @dataclass(frozen=True)
 class Columns:
-    """u = x, log(x - low), -log(high - x) or log((x - low) / (high - x)) for each column, by the bounds that it has."""
+    """The map u = x, log(x - low), -log(high - x) or log((x - low) / (high - x)) of each column, by its bounds."""
 
     low: Array  # [n], the lower bound, or -inf
     high: Array  # [n], the upper bound, or inf
-    step: Array  # [n], the smallest gap of values of a rounded column, or 0
-    integer: Array  # [n], whether the values are integers; their intervals, value +- 1/2, are in the bounds
+    step: Array  # [n], the smallest gap between values of a rounded column, else 0
+    integer: Array  # [n], whether the values are integers; the bounds include their intervals, value +- 1/2
     margin: Array  # [n], how far values on a bound are moved inside
 
     def scatter(self, x: Array, rng: np.random.RandomState) -> Array:
-        """Return rows with rounded values moved at random within their intervals and the bounds."""
+        """Return rows with rounded values moved randomly within their intervals and the bounds."""
         x = x + (rng.random_sample(x.shape) - 0.5) * (SPREAD_OVER * self.step)
         x = np.where(x < self.low, 2 * self.low - x, x)
         return np.where(x > self.high, 2 * self.high - x, x)
@@ -60,7 +60,7 @@ class Columns:
         return u, (np.log(width) - logs[0] - logs[1]).sum(1)
 
     def from_line(self, u: Array) -> Array:
-        """Return the rows x, with integers in columns of integers."""
+        """Return the rows x, with integer columns rounded."""
         from_low, from_high = np.isfinite(self.low), np.isfinite(self.high)
         with np.errstate(over="ignore", invalid="ignore"):
             part = 1 / (1 + np.exp(-u))
@@ -70,11 +70,11 @@ class Columns:
         return np.where(self.integer, rounded, np.clip(x, self.low, self.high))
 
     def admits(self, x: Array) -> Array:
-        """Return whether each value is possible, [rows, n]: within bounds, and an integer in columns of integers."""
+        """Return whether each value is possible, [rows, n]: within bounds, and an integer in integer columns."""
         return np.asarray((x >= self.low) & (x <= self.high) & (~self.integer | (x == np.rint(x))))
 
     def nodes(self) -> Array:
-        """Return offsets [nodes, n] in the intervals of integers: midpoints of equal parts, shuffled by column."""
+        """Return offsets [nodes, n] in the intervals of integers: midpoints of equal parts, shuffled in each column."""
         if not self.integer.any():
             return np.zeros((1, len(self.low)))
         middles = np.tile((np.arange(NODES) + 0.5) / NODES - 0.5, (len(self.low), 1))
@@ -82,7 +82,7 @@ class Columns:
 
 
 class ColumnLabels:
-    """Columns by number or name."""
+    """Finds columns by number or name, and labels them."""
 
     def __init__(self, count: int, names: Sequence[str] | None) -> None:
         self.count, self.names = count, names
@@ -91,17 +91,17 @@ class ColumnLabels:
         return f"column {i}" if self.names is None else f"column {i} ({self.names[i]})"
 
     def find(self, parameter: str, key: Any) -> int:
-        """Return the number of the column that the key names."""
+        """Return the number of the column with this number or name."""
         if self.names is not None and key in self.names:
             return list(self.names).index(key)
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and -self.count <= key < self.count:
             return int(key) % self.count
         known = "" if self.names is None else f" or one of {', '.join(self.names)}"
-        raise ValueError(f"{parameter} names columns by 0, ..., {self.count - 1}{known}, got {key!r}")
+        raise ValueError(f"a column in {parameter} must be one of 0, ..., {self.count - 1}{known}, got {key!r}")
 
 
 def limits(bounds: Any, labels: ColumnLabels) -> tuple[Array, Array]:
-    """Return the bounds of all columns, low and high, infinite for none.
+    """Return the low and high bounds of all columns, infinite where there is none.
 
     `bounds` is one pair for all columns, a pair or None for each, or a dict from columns to pairs.
     """
@@ -114,7 +114,7 @@ def limits(bounds: Any, labels: ColumnLabels) -> tuple[Array, Array]:
         given = dict.fromkeys(range(labels.count), bounds)
     elif isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != labels.count:
         raise ValueError(
-            f"bounds must be (low, high), a dict from columns to such pairs, or a pair or None for each of "
+            f"bounds must be (low, high), a dict from columns to such pairs, or a list with a pair or None for each of "
             f"{labels.count} columns, got {bounds!r}"
         )
     else:
@@ -136,7 +136,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def find_integers(x: Array, integers: Any, labels: ColumnLabels) -> Array:
-    """Return which columns hold integers: all that do for "auto", else those given by names, numbers or a mask."""
+    """Return a mask of the integer columns: for "auto" all that hold only integers, else the given ones."""
     there = ((x == np.rint(x)) & (np.abs(x) < EXACT_INTEGERS)).all(0)
     if isinstance(integers, str) and integers == "auto":
         return np.asarray(there)
@@ -151,16 +151,16 @@ def find_integers(x: Array, integers: Any, labels: ColumnLabels) -> Array:
         named[i] = True
         if not there[i]:
             odd = x[(x[:, i] != np.rint(x[:, i])) | (np.abs(x[:, i]) >= EXACT_INTEGERS), i][0]
-            raise ValueError(f"integers names {labels[i]}, which holds {odd:g}; round it, or remove it from integers")
+            raise ValueError(f"{labels[i]} is in integers but holds {odd:g}; round it, or remove it from integers")
     return named
 
 
 def inspect(
     x: Array, rows: Array, bounds: Any, integers: Any, labels: ColumnLabels
 ) -> tuple[Columns, Array, list[str]]:
-    """Return the kinds of the columns that vary, the values of the constant ones (NaN for the others), and warnings.
+    """Return the `Columns` of those that vary, the values of the constant ones (NaN for the others), and warnings.
 
-    `x` are the distinct ones among all rows.
+    `x` has the distinct rows of `rows`.
     """
     low, high = limits(bounds, labels)
     integer, same = find_integers(x, integers, labels), is_constant(x)
@@ -168,12 +168,12 @@ def inspect(
         raise ValueError("all columns of X are constant; a density needs a column that varies")
     if (varying := int((~same).sum())) > MOST_FEATURES:
         raise ValueError(
-            f"X must have at most {MOST_FEATURES} columns, got {varying}; reduce them with a PCA, or drop columns"
+            f"X must have at most {MOST_FEATURES} columns, got {varying}; reduce them by PCA, or drop columns"
         )
     _check_inside(x, low, high, labels)
     notes = [
-        f"{labels[i]} is constant, {x[0, i]:g}, and has no density: other values get the density 0, samples have the "
-        f"constant; drop the column to leave it out"
+        f"{labels[i]} is constant ({x[0, i]:g}) and has no density: other values get the density 0, and samples have "
+        f"the constant; drop the column to leave it out"
         for i in np.flatnonzero(same).tolist()
     ]
     step = np.where(integer, 1.0, 0.0)
@@ -182,16 +182,16 @@ def inspect(
         if step[i] and count < FEW_DISTINCT * len(x):
             notes.append(
                 f"{labels[i]} has only {count} values in {len(rows)} rows; they are spread out by {step[i]:g}, the "
-                f"smallest gap. If they are categories or counts, pass integers"
+                f"smallest gap; if they are categories or counts, use `integers`"
             )
     if len(x) < (1 - REPEATED) * len(rows) and not step[~same].all():
         notes.append(
             f"only {len(x)} of {len(rows)} rows are distinct; the others count as weights. If rows repeat because "
-            f"values are discrete, their density is unbounded: pass integers"
+            f"values are discrete, their density is unbounded: use `integers`"
         )
 
     def is_discrete(values: Array, counts: Array) -> bool:
-        return is_atom(counts.max(), len(rows)) and not _grid(values)[1]  # values on a grid are spread out
+        return is_atom(counts.max(), len(rows)) and not _grid(values)[1]  # values on a grid will be spread out
 
     notes += discrete(rows, np.flatnonzero(~same & ~integer).tolist(), is_discrete, labels.names)
     notes += dependent(x, np.flatnonzero(~same & (step == 0)), labels.names)
@@ -211,7 +211,7 @@ def _check_inside(x: Array, low: Array, high: Array, labels: ColumnLabels) -> No
 
 
 def _grid(values: Array) -> tuple[float, bool]:
-    """Return the smallest gap of sorted values, up to rounding, and whether all gaps are multiples of it."""
+    """Return the smallest gap between sorted values, and whether all gaps are multiples of it, up to rounding."""
     gaps = np.diff(values)
     gaps = gaps[gaps > ROUNDED * gaps.sum()]
     step = float(gaps.min())

@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 BLOCKS = (0, 1, 2, 4, 8, 16, 32)
 """The numbers of blocks that "auto" tries."""
 
-MOST_PARAMETERS = 10_000  # of networks that "auto" tries, which have no more parameters than X has numbers
+MOST_PARAMETERS = 10_000  # of networks that "auto" tries; they also have no more parameters than X has numbers
 LARGEST_VALUE = 1e300  # differences and sums of larger values overflow
-START, STEP = 1000, 8  # numbers in memory for a start besides its parameters, and for each step
+START, STEP = 1000, 8  # numbers in memory for a start in addition to its parameters, and for each step
 
 MOST_SAMPLED = 2**30  # the maximum number of values in a sample: 8 GiB
 
 MixturePart = tuple[Whitening, DensityNetwork, float]
-"""A term weight p(v) |det dv/du| of p(u), where v is the whitened u and p the density of the network."""
+"""A term weight p(v) |det dv/du| of p(u), where v is the whitened u, and p is the density of the network."""
 
 VALIDATIONS, MOST_WITHOUT_PROGRESS = 100, 30
 """The number of validations, and of those without an improvement after which a start stops."""
@@ -70,33 +70,33 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
     of blocks with the lowest mean validation loss wins; 0 blocks are a normal density.
 
     Args:
-        n_blocks: blocks of an affine map and an activation; a number, several to choose from, or "auto" for those of
-            0, 1, 2, 4, 8, 16 and 32 with no more parameters than X has numbers, and at most 10,000.
+        n_blocks: the number of blocks of an affine map and an activation, several to choose from, or "auto" for those
+            of 0, 1, 2, 4, 8, 16 and 32 with no more parameters than X has numbers, and at most 10,000.
         activation: "smooth" (SmoothPLU with a learned rounding), "plu" (exact) or "leaky".
-        bounds: (low, high) of all columns, a list of such pairs for each, or a dict from columns to pairs; None is no
-            bound. Bounded columns go through a logit, or through a logarithm if they have one bound. A bound
-            farther from all values than 1e6 times their range is ignored, as `bounds_` shows.
-        integers: columns of integers; "auto" for all that hold only integers, None for none. Values are spread evenly
-            over value +- 1/2, and `score_samples` gives the probability of the integer.
-        n_init: number of starts for each number of blocks and split.
-        n_best: number of splits, and so of the averaged networks.
+        bounds: (low, high) of all columns, a list of such pairs, or a dict from columns to pairs; None means no bound.
+            Columns with two bounds are mapped by a logit, those with one by a logarithm. A bound farther from all
+            values than 1e6 times their range is ignored, as `bounds_` shows.
+        integers: the integer columns; "auto" for all that hold only integers, None for none. Their values are spread
+            evenly over value +- 1/2, and `score_samples` returns the log-probability of the integer.
+        n_init: the number of starts for each number of blocks and split.
+        n_best: the number of splits, and so of averaged networks.
         max_iter: steps of the starts that are trained to the end; None for 3 per row, at least 4,000 and at most
             20,000.
         learning_rate_init: Adam's step size; it falls to 0 by a half cosine.
-        batch_size: rows of each step.
+        batch_size: rows per step.
         validation_fraction: the fraction of validation rows in each split.
         random_state: the same number gives the same bits, whatever the number of threads.
         verbose: show progress on the terminal.
 
     Attributes:
-        n_blocks_: the number of blocks that was chosen.
+        n_blocks_: the chosen number of blocks.
         n_parameters_: the number of parameters of one network.
         candidates_: the best start of each number of blocks on each split: loss, steps, whether the size was chosen.
-        best_loss_: minus the mean log-likelihood of the validation rows, mean over the splits.
+        best_loss_: minus the mean log-likelihood of the validation rows, averaged over the splits.
         validation_scores_: the mean log-likelihood of the best network's validation rows during training.
-        n_iter_: steps of the longest training.
+        n_iter_: the steps of the longest training.
         normal_share_: the weight of a normal density in the mean, 1 / rows, so that no row is much less probable than
-            by a normal density; 0 for n_best=1.
+            under a normal density; 0 for n_best=1.
 
     >>> from plunit.sklearn import PLUDensity
     >>> x = np.random.default_rng(0).normal(5, 2, (400, 1))
@@ -129,7 +129,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         self._check()
         x = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if (largest := np.abs(x).max()) > LARGEST_VALUE:
-            raise ValueError(f"X has values up to {largest:.3g}, the limit is {LARGEST_VALUE:g}; scale its columns")
+            raise ValueError(f"X has values up to {largest:.3g}; the limit is {LARGEST_VALUE:g}: scale its columns")
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
         x, weight = folds.drop_negligible(x, weight)
         rows = x
@@ -142,7 +142,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.bounds_ = np.stack([columns.low, columns.high])
         self.steps_, self.integers_, self.margins_ = columns.step, columns.integer, columns.margin
         x = x[:, np.isnan(self.constants_)]
-        if columns.step.all():  # equal rows are different points of an interval
+        if columns.step.all():  # equal rows become different points of an interval
             x, weight = repeat(x, weight)
         steps, every = self._steps(len(x))
         sizes = [Architecture(x.shape[1], blocks, self.activation) for blocks in self._sizes(*x.shape)]
@@ -168,7 +168,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return interruption(taken, steps, kept) if interrupted else ""
 
     def _check(self) -> None:
-        """Raise ValueError if a parameter is wrong."""
+        """Raise ValueError if a parameter is invalid."""
         check_name("activation", self.activation, LEARNED)
         for name, *unset in (("n_init",), ("n_best",), ("max_iter", None), ("batch_size",)):
             check_count(str(name), getattr(self, str(name)), *unset)
@@ -188,11 +188,11 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
             return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
         sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
         if not sizes:
-            raise ValueError("n_blocks must have at least one number of blocks, got none")
+            raise ValueError("n_blocks must hold at least one number of blocks, got none")
         return [as_count('n_blocks, if not "auto",', one, 0, math.inf) for one in sizes]
 
     def _steps(self, rows: int) -> tuple[int, int]:
-        """Return the number of steps, and of the steps between validations."""
+        """Return the number of steps, and of steps between validations."""
         steps = min(max(3 * rows, 4000), 20_000) if self.max_iter is None else int(self.max_iter)
         every = max(1, steps // VALIDATIONS)
         return steps // every * every, every
@@ -201,11 +201,11 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return ProgressLine(sizes * self.n_best * self.n_init) if self.verbose else lambda done, best: None
 
     def _keep(self, found: list[list[BestStart]], splits: list[WhitenedSplit]) -> None:
-        """Keep the size with the least mean loss, as arrays."""
+        """Store the networks of the size with the lowest mean loss, as arrays."""
         means = mean_losses(found, splits)
         chosen = int(np.argmin(np.where(np.isfinite(means), means, math.inf)))
         if not math.isfinite(means[chosen]):
-            raise ValueError("no start gave finite numbers; take a smaller learning_rate_init")
+            raise ValueError("no start gave a finite loss; use a smaller learning_rate_init")
         trained = [pair for pair in zip(found[chosen], splits, strict=True) if not math.isnan(pair[0].loss)]
         parts = sorted(trained, key=lambda pair: pair[0].loss)
         form, best = parts[0][0].form, parts[0][0]
@@ -254,7 +254,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         return Columns(self.bounds_[0], self.bounds_[1], self.steps_, self.integers_, self.margins_)
 
     def score_samples(self, X: Any) -> Array:  # noqa: N803
-        """Return log p of rows X, in the units of the data; -inf outside bounds and between integers."""
+        """Return log p of the rows X in the units of the data; -inf outside bounds and between integers."""
         check_is_fitted(self)
         x = validate_data(self, X, reset=False, dtype=np.float64)
         columns, mixture = self._kinds(), self._mixture()
@@ -278,17 +278,17 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
         if odd.any() and isinstance(self.integers, str):
             where = np.flatnonzero(np.isnan(self.constants_))[odd].tolist()
             warnings.warn(
-                f"columns {where} held only integers in fit; other values get the density 0; fit with "
-                "integers=None, or pass the columns of integers",
+                f"columns {where} held only integers in fit, so other values get the density 0; fit with "
+                "integers=None, or list the integer columns",
                 stacklevel=3,
             )
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: N803
-        """Return the mean of log p over rows X, as GaussianMixture does."""
+        """Return the mean of log p over the rows X, as GaussianMixture does."""
         return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Return random rows [n_samples, features]."""
+        """Draw rows [n_samples, features] from the density."""
         check_is_fitted(self)
         check_count("n_samples", n_samples)
         if n_samples * len(self.constants_) > MOST_SAMPLED:
@@ -319,7 +319,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self)
         if self.integers_.any() or np.isfinite(self.bounds_).any() or not np.isnan(self.constants_).all():
-            raise ValueError("to_torch is for columns without bounds, integers and constants; fit without them")
+            raise ValueError("to_torch does not support bounds, integers and constant columns; fit without them")
         whitening, network, _ = self._mixture()[0]
         matrix = torch.linalg.solve(*map(torch.from_numpy, (whitening.lower, np.diag(1 / whitening.spread))))
         first = LU.from_matrix(matrix, -matrix @ torch.from_numpy(whitening.mean))
@@ -327,9 +327,9 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _log_prob(columns: Columns, mixture: list[MixturePart], nodes: Array, x: Array) -> Array:
-    """Return log p of possible rows: for integers the mean over the nodes of their intervals."""
+    """Return log p of possible rows; for integers, p is the mean over the nodes of their intervals."""
     u, log_slopes = columns.to_line((x[:, None] + nodes).reshape(-1, x.shape[1]))
-    with np.errstate(over="ignore"):  # squares of rows far away, whose density is 0
+    with np.errstate(over="ignore"):  # the squares of distant rows, whose density is 0
         terms = [
             network.log_prob(white.forward(u)) + white.log_det + np.log(weight) for white, network, weight in mixture
         ]

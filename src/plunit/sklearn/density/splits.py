@@ -1,6 +1,6 @@
 """Networks of several sizes, trained on several splits of the rows; the mean validation loss selects the size.
 
-A `Whitening` gives columns mean 0, variance 1 and no correlation; without blocks it is a normal density.
+A `Whitening` gives columns mean 0, variance 1 and no correlation; a network without blocks is then a normal density.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from plunit.sklearn.density.columns import Columns
 from plunit.sklearn.folds import FEWEST, LARGEST_FOLD
 
 SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
-"""Factors by which correlations may be shrunk; the validation rows select one."""
+"""Shrinkage factors of the correlations; the validation rows select one."""
 
 COPIES, MOST_COPIED = 8, 50_000
-"""The number of copies in which rounded values are spread out, and the maximum number of rows for it."""
+"""The number of copies in which rounded values are spread out, and the maximum number of rows with copies."""
 
 
 @dataclass(frozen=True)
 class Whitening:
-    """v = L^-1 (u - mean) / spread, with L L^T the matrix of correlations."""
+    """v = L^-1 (u - mean) / spread, where L L^T is the correlation matrix."""
 
     mean: Array  # [n]
     spread: Array  # [n], standard deviations
@@ -51,12 +51,12 @@ class Whitening:
         return float(-np.log(self.spread).sum() - np.log(self.lower.diagonal()).sum())
 
     def loss(self, u: Array, weight: Array) -> float:
-        """Return the mean of |v|^2 / 2 - log|det dv/du|."""
+        """Return the weighted mean of |v|^2 / 2 - log|det dv/du|."""
         return float(np.average(0.5 * (self.forward(u) ** 2).sum(1), weights=weight)) - self.log_det
 
 
 def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None) -> Whitening:
-    """Return the whitening of rows and weights, with the best shrinkage for the validation rows.
+    """Return the whitening of weighted training rows, with the best shrinkage for the validation rows.
 
     Correlations C become (1 - s) C + s I. Without validation rows, s = 1.
     """
@@ -72,7 +72,7 @@ def whiten(training: tuple[Array, Array], validation: tuple[Array, Array] | None
 
 
 def normal_network(features: int) -> DensityNetwork:
-    """Return the network without blocks, z = x: after a whitening, a normal density."""
+    """Return the network without blocks, z = x; after whitening, its density is normal."""
     form = Architecture(features, 0)
     return DensityNetwork(form, np.zeros(form.parameters), np.arange(features)[None], np.ones((1, features)))
 
@@ -90,9 +90,10 @@ class WhitenedSplit:
 
 @dataclass(frozen=True)
 class BestStart:
-    """The best start of one size on one split; `loss` and `looks` are minus the mean log-likelihood of validation.
+    """The best start of one size on one split.
 
-    `loss` is NaN if Ctrl-C ended the search before.
+    `loss` and `looks` are minus the mean log-likelihood of the validation rows. `loss` is NaN if Ctrl-C ended the
+    search before.
     """
 
     form: Architecture
@@ -111,7 +112,7 @@ def repeat(x: Array, weight: Array) -> tuple[Array, Array]:
 
 
 def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> list[tuple[Array, Array]]:
-    """Return `count` pairs of training and validation rows, with different validation rows if there are enough."""
+    """Return `count` pairs of training and validation rows; validation rows differ if there are enough."""
     order = rng.permutation(rows)
     if rows < FEWEST:
         return [(order, order)] * count
@@ -123,7 +124,7 @@ def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> lis
 def make_splits(
     x: Array, weight: Array, columns: Columns, share: float, count: int, rng: np.random.RandomState
 ) -> list[WhitenedSplit]:
-    """Return splits of distinct rows x; rounded values are spread out, in several copies."""
+    """Return splits of the distinct rows x, with several copies of rounded values spread out."""
     copies = min(COPIES, max(1, MOST_COPIED // len(x))) if columns.step.any() else 1
     on_line = [columns.to_line(columns.scatter(x, rng)) for _ in range(copies)]
     u, slopes = np.stack([one[0] for one in on_line]), np.stack([one[1] for one in on_line])
@@ -154,7 +155,7 @@ def best_starts(
     The options are those of `search`.
     """
     tasks = [(form, split) for form in sizes for split in splits]
-    options["threads"] = max(1, processors() // len(tasks))  # of each search; the searches run in parallel
+    options["threads"] = max(1, processors() // len(tasks))  # per search; the searches run in parallel
     shared = _Progress([form.parameters if form.blocks else 0 for form, _ in tasks], progress)
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i][0].parameters)  # the longest first
     with ThreadPoolExecutor(processors()) as pool:
@@ -179,15 +180,15 @@ def best_starts(
 
 
 def _wait(jobs: Collection[Future[BestStart]]) -> None:
-    """Wait until all jobs have ended, with timeouts, because a thread can miss a Ctrl-C while it starts to wait."""
+    """Wait until all jobs have ended; timeouts are needed because a thread can miss Ctrl-C as it starts to wait."""
     while wait(jobs, timeout=SECONDS).not_done:
         pass
 
 
 def mean_losses(found: Sequence[Sequence[BestStart]], splits: Sequence[WhitenedSplit]) -> Array:
-    """Return the mean loss of each size over the splits on which it was trained; inf without any.
+    """Return the mean loss of each size over the splits on which it was trained; inf if there are none.
 
-    If sizes were trained on different splits, losses are relative to a normal density on the same split.
+    If sizes were trained on different splits, each loss is relative to a normal density on its split.
     """
     losses = np.array([[one.loss for one in of_size] for of_size in found])
     if np.isnan(losses).any():
@@ -221,16 +222,16 @@ def _best_start(form: Architecture, split: WhitenedSplit, shared: _Progress, i: 
 
 
 class _Progress:
-    """The progress of many parallel searches, as of one."""
+    """The combined progress of many parallel searches."""
 
     def __init__(self, work: Sequence[float], progress: Progress) -> None:
         self.work, self.progress = np.asarray(work, float), progress
         self.done, self.best, self.lock = np.zeros(len(work)), math.inf, Lock()
-        self.stop = self.asked = self.interrupted = False  # by an error; by `progress` or Ctrl-C; by Ctrl-C
+        self.stop = self.asked = self.interrupted = False  # after an error; by `progress` or Ctrl-C; by Ctrl-C
         self.begin = Event()  # set when all tasks are in the pool; only then can Ctrl-C keep results
 
     def part(self, i: int, offset: float) -> Progress:
-        """Return the progress function of task i; it raises after an error, because the result is not needed."""
+        """Return the progress function of task i; after an error in another task it raises, to end the search."""
 
         def call(done: float, best: float) -> object:
             if self.stop:

@@ -1,6 +1,6 @@
 """Layers of a model as nodes of a graph of affine maps and units, in float64: the table `CONVERT`.
 
-`Features` are what a model has computed so far. Features of several axes, [channels, height, width], are one row in the
+`Features` are the values after some layers. Features with several axes, [channels, height, width], are one row in the
 order of `Tensor.flatten`.
 """
 
@@ -32,9 +32,9 @@ _Linear = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Features:
-    """The features after some layers; each method returns those after one more.
+    """The features after some layers; each method returns those after one more layer.
 
-    `budget` counts the matrices of the layers before they are made, so that an error names the layer.
+    `budget` counts the matrices of the layers before they are allocated, so that an error names the layer.
     """
 
     node: Node
@@ -42,7 +42,7 @@ class Features:
     budget: Budget
 
     def linear(self, apply: _Linear, bias: Floats, *, is_mean: bool = False) -> Features:
-        """W x + b, for a linear function W of the features, and b for each channel after it, or each feature."""
+        """Return W x + b, for a linear function W of the features, and b for each output channel or feature."""
         after = self.shape_after(apply)
         self.count(prod(after), prod(self.shape))
 
@@ -54,12 +54,12 @@ class Features:
         return self._affine(Product(rows, is_mean), np.repeat(bias, prod(after) // len(bias)), after)
 
     def matrix(self, weight: Floats, bias: Floats) -> Features:
-        """W x + b, for a matrix W of features that have one axis."""
+        """Return W x + b, for a matrix W and features with one axis."""
         self.count(*weight.shape)
         return self._affine(Product(weight), bias, (len(weight),))
 
     def scale(self, factor: Floats, shift: Floats) -> Features:
-        """X -> factor x + shift for each feature, with rounded factors."""
+        """Return factor x + shift for each feature, with rounded factors."""
         scaled = self._affine(Pick(np.arange(self.node.size), factor), shift, self.shape)
         return replace(scaled, node=replace(scaled.node, rounded=True))
 
@@ -67,20 +67,20 @@ class Features:
         return replace(self, node=Node(prod(shape), (self.node,), linear, bias), shape=shape)
 
     def pick(self, index: Ints) -> Features:
-        """x[index] in one row, 0 where the index is -1."""
+        """Return x[index] as one row, 0 where the index is -1."""
         return self._affine(Pick(index), np.zeros(len(index)), (len(index),))
 
     def activate(self, function: Activation) -> Features:
-        """f(x) of each feature."""
+        """Return f(x) for each feature."""
         return replace(self, node=Node(self.node.size, (self.node,), activation=function))
 
     def add(self, other: Features, sign: float = 1.0) -> Features:
-        """X + sign y, for features y of the same shape."""
+        """Return x + sign y, for features y of the same shape."""
         self.count(self.node.size, self.node.size)
         return replace(self, node=Node(self.node.size, (self.node, other.node), Total((1.0, sign))))
 
     def shape_after(self, apply: _Linear) -> tuple[int, ...]:
-        """Return the shape that a function of the features gives; ValueError where PyTorch refuses them."""
+        """Return the shape of a function of the features; raise ValueError if PyTorch refuses them."""
         check_bytes("its input", 8 * prod(self.shape))
         try:
             found = apply(torch.zeros((1, *self.shape), dtype=torch.float64, device="cpu"))
@@ -90,7 +90,7 @@ class Features:
         return tuple(found.shape[1:])
 
     def check_image(self, axes: int) -> None:
-        """Raise ValueError if the features do not have `axes` axes besides the channels."""
+        """Raise ValueError unless the features have `axes` axes in addition to the channels."""
         if len(self.shape) != axes + 1:
             raise ValueError(f"its input must have the axes {AXES[axes]}, got features of shape {self.shape}")
 
@@ -99,7 +99,7 @@ class Features:
         axis = dim - 1 if dim > 0 else dim + len(self.shape)
         if not 0 <= axis < len(self.shape):
             axes = ", ".join(map(str, self.shape))
-            raise ValueError(f"axis {dim} of its input [batch, {axes}] cannot be that of the channels")
+            raise ValueError(f"axis {dim} of its input [batch, {axes}] cannot be the channel axis")
         if self.shape[axis] != len(values):
             raise ValueError(
                 f"it has {len(values)} channels, but its input of shape {self.shape} has {self.shape[axis]}"
@@ -108,22 +108,22 @@ class Features:
         return np.broadcast_to(column, self.shape).reshape(-1)
 
     def count(self, outputs: int, inputs: int) -> None:
-        """Count a matrix [outputs, inputs]; ValueError if it is too large."""
+        """Count a matrix [outputs, inputs]; raise ValueError if it is too large."""
         self.budget.take(f"its matrix of {outputs:,} x {inputs:,} numbers", 8 * outputs * inputs)
 
 
 Converter = Callable[[Any, Features], Features]
-"""Takes a module and the features before it, and returns those after it; ValueError if that is not possible.
+"""Returns the features after a module, given the module and the features before it; raises ValueError if it cannot.
 
 Check-list for a new one: a line in the table `CONVERT`, and one in `network.FEATURES` if it has a number of features;
-the function is that of the module to rounding; training mode is refused where it matters; `Features.count` comes
+the function equals the module's up to rounding; training mode is refused if it matters; `Features.count` is called
 before memory is used; a row in `tests/torch/exact/test_images.py` and one in `test_saved.py`, because a saved file may
-then hold the class.
+then contain the class.
 """
 
 
 def array(value: Tensor | float) -> Any:
-    """Return the numbers in float64; ValueError if they are complex or absent."""
+    """Return the numbers in float64; raise ValueError if they are complex or on the meta device."""
     if not isinstance(value, Tensor):
         return np.float64(value)
     if value.is_meta:
@@ -134,7 +134,7 @@ def array(value: Tensor | float) -> Any:
 
 
 def weight_of(module: nn.Module) -> Floats:
-    """Return the weight of a layer in float64; ValueError if it has none."""
+    """Return the weight of a layer in float64; raise ValueError if it has none."""
     weight = getattr(module, "weight", None)
     if weight is None:
         raise ValueError("it has no weight; set one, or remove the layer")
@@ -148,7 +148,7 @@ def bias_of(module: nn.Module, channels: int) -> Floats:
 
 
 def _linear(module: nn.Linear, x: Features) -> Features:
-    """W x + b along the last axis of the features."""
+    """Return W x + b along the last axis of the features."""
     weight = weight_of(module)
     bias = bias_of(module, len(weight))
     if x.shape[-1] != weight.shape[1]:
@@ -179,7 +179,7 @@ def _everywhere(make: Callable[[Any], Activation]) -> Converter:
 def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, x: Features) -> Features:
     x.check_image(axes)
     weight = torch.from_numpy(weight_of(module))
-    # what the module itself calls, padding included; without bias the function is linear
+    # this is what the module itself calls, padding included; without bias it is linear
     return x.linear(lambda rows: module._conv_forward(rows, weight, None), bias_of(module, len(weight)))
 
 
@@ -190,7 +190,7 @@ def _average(axes: int, module: nn.Module, x: Features) -> Features:
 
 def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, x: Features) -> Features:
     if module.return_indices:
-        raise ValueError("it returns indices besides the maxima; use return_indices=False")
+        raise ValueError("it returns indices in addition to the maxima; use return_indices=False")
     x.check_image(axes)
     after = x.shape_after(module.forward)
     settings = (module.kernel_size, module.stride, module.padding, module.dilation)
@@ -200,7 +200,7 @@ def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, x: Features) -> Fea
 
 
 def largest(windows: Ints, x: Features) -> Features:
-    """Return max over x[windows[i]] for each i; -1 where a window [taps] has fewer."""
+    """Return the maximum of x[windows[i]] for each i; entries of -1 fill up shorter windows."""
     rounds, last = pair_maxima(windows)
     for pairs in rounds:
         x = _largest_of_pairs(pairs, x)
@@ -214,12 +214,12 @@ def _largest_of_pairs(pairs: Ints, x: Features) -> Features:
     first, source = np.unique(pairs[:, 0], return_inverse=True)
     more = x.pick(pairs[several, 1]).add(x.pick(pairs[several, 0]), -1.0).activate(activation.relu())
     place = np.where(several, np.cumsum(several) - 1, -1)
-    # a number that is in several pairs is carried once
+    # a number that occurs in several pairs is carried once
     return x.pick(first).pick(source.reshape(-1)).add(more.pick(place))
 
 
 def _batch_norm(axes: tuple[int, ...], module: nn.BatchNorm1d | nn.BatchNorm2d, x: Features) -> Features:
-    """(x - mean) / sqrt(var + eps) * weight + bias, the affine map that it is in eval mode."""
+    """Return (x - mean) / sqrt(var + eps) * weight + bias, the affine map of eval mode."""
     if module.training or module.running_mean is None or module.running_var is None:
         raise ValueError("batch statistics depend on the batch; call .eval() and keep track_running_stats=True")
     if len(x.shape) not in axes:
@@ -239,13 +239,13 @@ def _dropout(module: nn.Dropout, x: Features) -> Features:
 
 def _flatten(module: nn.Flatten, x: Features) -> Features:
     if module.start_dim in (0, -1 - len(x.shape)):
-        raise ValueError("it flattens the axis of the batch too; use Flatten(), which flattens all axes but the first")
+        raise ValueError("it also flattens the batch axis; use Flatten(), which flattens all axes but the first")
     return replace(x, shape=x.shape_after(module.forward))
 
 
 def _unflatten(module: nn.Unflatten, x: Features) -> Features:
     if not isinstance(module.dim, int) or module.dim in (0, -1 - len(x.shape)):
-        raise ValueError(f"it splits axis {module.dim!r}; give the number of an axis after that of the batch")
+        raise ValueError(f"it splits axis {module.dim!r}; choose an axis after the batch axis")
     return replace(x, shape=x.shape_after(module.forward))
 
 
@@ -284,4 +284,4 @@ CONVERT: dict[type[nn.Module], Converter] = {
 """The converter of each layer (see `Converter`)."""
 
 VIEWS = tuple(kind for kind, convert in CONVERT.items() if convert in (_dropout, _flatten, _unflatten, _same))
-"""Layers whose output is, in eval mode, their input in the same memory."""
+"""Layers whose output in eval mode is their input, in the same memory."""

@@ -26,7 +26,7 @@ FEATURES: dict[type[nn.Module], str] = {
     nn.PReLU: "num_parameters",
     nn.BatchNorm1d: "num_features",
 }
-"""Where a layer has the number of features that it takes; 1 of an activation is for any number."""
+"""The attribute of a layer that holds its number of input features; 1 in an activation means any number."""
 
 
 REMEDY = "use a smaller image or fewer channels"
@@ -34,20 +34,21 @@ REMEDY = "use a smaller image or fewer channels"
 
 
 def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network:
-    """Turn an `nn.Sequential` (or a single layer) into a network for `plunit.pieces`.
+    """Return an `nn.Sequential` (or a single layer) as a `plunit.pieces` network.
 
     Args:
-        module: made of the layers in `plunit.torch.exact.network.LAYERS`: Linear, activations such as PLU and ReLU,
+        module: a model of the layers in `plunit.torch.exact.network.LAYERS`: Linear, activations such as PLU and ReLU,
             convolutions, average and max pooling, changes of shape, `Residual`, and Sequential of these. BatchNorm,
             Dropout and layers with parametrised weights (`torch.nn.utils.parametrizations`) must be in eval mode.
-        shape: of one input, without the batch axis; needed for images, (channels, height, width). The network takes an
-            image as one row, `image.flatten()`.
+        shape: the shape of one input, without the batch axis; required for images, (channels, height, width). The
+            network expects an image as one row, `image.flatten()`.
 
-    Affine layers in a row stay apart unless float64 holds their product exactly, so the network is the exact function
-    of the weights. BatchNorm is the exception: its factors are rounded to float64 and multiplied into the layer before.
+    Consecutive affine layers stay separate unless float64 holds their product exactly, so the network is the exact
+    function of the weights. BatchNorm is the exception: its factors are rounded to float64 and multiplied into the
+    layer before.
 
-    Anything else is an error that names the layer: other layers, other `forward` methods, hooks. So is a model whose
-    matrices would need more than 2 GiB, or one of them more than 1 GiB: those of convolutions are dense.
+    Other layers, other `forward` methods and hooks raise an error that names the layer. So do matrices that need more
+    than 2 GiB in total, or more than 1 GiB each: those of convolutions are dense.
 
     >>> f = to_network(nn.Sequential(nn.Linear(1, 3), nn.ReLU(), nn.Linear(3, 1)))
     >>> f.inputs, f.outputs
@@ -62,7 +63,7 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
 def convert_module(module: nn.Module, shape: Sequence[int] | None, budget: Budget) -> Model:
     """Return `to_network(module, shape)` within a budget of memory, and whether factors were rounded."""
     inputs = _features(module) if shape is None else _shape_of(shape)
-    # the matrices are counted before they are made, so that an error names the layer
+    # matrices are counted before they are allocated, so that an error names the layer
     with budget.lend():
         output = _walk(module, "", (), Features(Tensor(prod(inputs)), inputs, budget))
     with _name_layer(module, ""):
@@ -71,7 +72,7 @@ def convert_module(module: nn.Module, shape: Sequence[int] | None, budget: Budge
 
 
 def _shape_of(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape as a tuple; ValueError if it is not one or more positive integers."""
+    """Return the shape as a tuple; raise ValueError unless it is one or more positive integers."""
     try:
         found = tuple(index(length) for length in shape)
     except TypeError:
@@ -82,7 +83,7 @@ def _shape_of(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _features(module: nn.Module) -> tuple[int]:
-    """Return the shape of the input from the first layer that has a number of features."""
+    """Return the input shape, from the first layer that has a number of features."""
     for name, part in module.named_modules():
         kind = parametrize.type_before_parametrizations(part)
         axes = 1 if kind.__name__.endswith("1d") else 2
@@ -91,13 +92,13 @@ def _features(module: nn.Module) -> tuple[int]:
         if isinstance(part, nn.Unflatten) and part.dim in (1, -1) and min(part.unflattened_size) > 0:
             return (prod(part.unflattened_size),)
         if kind in CONVERT and kind.__name__.endswith(("1d", "2d")) and kind not in VIEWS:
-            rule = f"it needs the shape of its input; give shape={AXES[axes]}, the shape of what the model takes"
+            rule = f"it needs the shape of its input; give shape={AXES[axes]}, the shape of the model's input"
             raise ValueError(f"layer {name!r}, {_text(part)}: {rule}, without the batch axis")
     raise ValueError("the number of its features is unknown; give to_network(model, shape=(features,))")
 
 
 def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], x: Features) -> Features:
-    """Return the features after a module, which is called `name` and is inside `around`."""
+    """Return the features after a module that is called `name` and lies inside the modules `around`."""
     if any(module is outer for outer in around):
         raise ValueError(f"layer {name!r} contains itself; remove that from the model")
     if module is None:
@@ -105,7 +106,7 @@ def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], x:
     _check_forward(module, name)
     kind = parametrize.type_before_parametrizations(module)
     if isinstance(module, nn.Sequential):
-        # by place, because a module may be used in several
+        # each place separately, because a module may be used in several
         for child, part in module._modules.items():
             x = _walk(part, f"{name}.{child}" if name else child, (*around, module), x)
         return x
@@ -137,7 +138,7 @@ def _check_body(body: nn.Module) -> None:
 
 @contextmanager
 def _name_layer(module: nn.Module, name: str) -> Iterator[None]:
-    """Add the layer's name to errors."""
+    """Add the name of the layer to errors."""
     try:
         yield
     except ValueError as error:
@@ -145,20 +146,20 @@ def _name_layer(module: nn.Module, name: str) -> Iterator[None]:
 
 
 def _check_forward(module: nn.Module, name: str) -> None:
-    """Raise if the module may compute something other than its class does."""
+    """Raise TypeError if the module may compute something else than its class."""
     where = f"layer {name!r}, {_text(module)},"
     base = next((kind for kind in (nn.Sequential, Residual) if isinstance(module, kind)), type(module))
     if "forward" in vars(module) or type(module).forward is not base.forward:
-        raise TypeError(f"{where} overrides forward, which may then do anything; use {base.__name__} as it is")
+        raise TypeError(f"{where} overrides forward, so its function is unknown; use {base.__name__} itself")
     hooks = [*module._forward_pre_hooks.values(), *module._forward_hooks.values()]
     if hooks:
         kinds = ", ".join(getattr(hook, "__name__", type(hook).__name__) for hook in hooks)
         raise ValueError(
-            f"{where} has forward hooks ({kinds}), which may change what it computes; remove them, and for weight_norm "
-            "and spectral_norm use those of torch.nn.utils.parametrizations"
+            f"{where} has forward hooks ({kinds}), which may change its function; remove them, and use the weight_norm "
+            "and spectral_norm of torch.nn.utils.parametrizations"
         )
 
 
 def _text(module: nn.Module) -> str:
-    """Return the module in one line, without the modules inside it."""
+    """Return the module as one line, without the modules inside it."""
     return f"{parametrize.type_before_parametrizations(module).__name__}({module.extra_repr()})"

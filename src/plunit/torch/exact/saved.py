@@ -16,13 +16,13 @@ from plunit.pieces.formats.importer import Model
 from plunit.pieces.graphs import Budget, check_bytes
 from plunit.torch.exact.network import LAYERS, REMEDY, convert_module
 
-_PLACE = 2**10  # bytes that a layer needs besides its numbers
+_PLACE = 2**10  # bytes that a layer needs in addition to its numbers
 
 
 def load(path: Path, shape: Sequence[int] | None = None) -> Model:
     """Return a saved nn.Sequential, or single layer, as a model; `shape` as in `to_network`.
 
-    TypeError or ValueError if the file holds anything else; `plunit.pieces.load` adds the file and the remedy.
+    Raise TypeError or ValueError if the file holds anything else; `plunit.pieces.load` adds the file and the remedy.
     """
     _check_packed(path)
     module, budget = _module(path), Budget(REMEDY)
@@ -31,10 +31,10 @@ def load(path: Path, shape: Sequence[int] | None = None) -> Model:
 
 
 def _check_packed(path: Path) -> None:
-    """Raise ValueError if the parts of an archive are too large. PyTorch does not compress them, others may."""
+    """Raise ValueError if the unpacked archive is too large; PyTorch does not compress, but another program may."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            check_bytes("it, unpacked,", sum(part.file_size for part in archive.infolist()))
+            check_bytes("the unpacked file", sum(part.file_size for part in archive.infolist()))
 
 
 def _module(path: Path) -> nn.Module:
@@ -54,14 +54,14 @@ def _module(path: Path) -> nn.Module:
 
 
 def _count_tensors(module: nn.Module, budget: Budget) -> None:
-    """Count the tensors of all places: one number may be expanded, and a layer be in many places."""
+    """Count the tensors at each place: a tensor may be expanded from one number, and a layer occur in many places."""
     for tensors in _places(module, ()):
         budget.take("a layer", _PLACE + sum(8 * tensor.numel() for tensor in tensors))
 
 
 def _places(module: nn.Module, around: tuple[nn.Module, ...]) -> Iterator[list[Tensor]]:
     """Yield the tensors of a module and of all modules in it, once for each place."""
-    # a module that contains itself is refused later, with its name
+    # a module that contains itself is refused later, by name
     if any(module is outer for outer in around):
         return
     own = [vars(module), *(part for part in vars(module).values() if isinstance(part, dict))]
