@@ -19,7 +19,7 @@ from plunit.pieces.boxes import box_array, check_size, sizes
 from plunit.pieces.networks import Network
 from plunit.pieces.programs import Program
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query, ReducedNetwork
-from plunit.pieces.proofs.branching import BestPoint, Lattice
+from plunit.pieces.proofs.branching import Aim, BestPoint
 from plunit.pieces.proofs.linear import NEVER
 from plunit.pieces.proofs.properties import Case, Condition, Constraints, Domain, constraint_rows
 from plunit.pieces.rounding import EPS, FLOOR, UNIT, fractions
@@ -32,7 +32,7 @@ NEAR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class LargestGoal:
+class LargestGoal(Aim):
     """The aim of `search` that makes goal y large, goal [out]."""
 
     net: Network | ReducedNetwork
@@ -68,16 +68,11 @@ class LargestGoal:
 
 
 @dataclass(frozen=True, eq=False)
-class Margin:
+class Margin(Aim):
     """The aim of `search` that looks for x in cases: max over conditions of min over rows of limit - row y."""
 
     net: Network
     cases: list[Case]
-
-    @property
-    def lattice(self) -> Lattice | None:
-        """None: every x in a box counts."""
-        return None
 
     @cached_property
     def boxes(self) -> Floats:

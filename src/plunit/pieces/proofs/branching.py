@@ -48,13 +48,18 @@ INWARD = 1e-12
 class Aim(Protocol):
     """What is made as large as possible, at points x [n, in]; -inf outside of the domain.
 
-    Where several questions are asked at once, case [n] says which one is meant. Floors [n, g] are what the goals of the
-    query must reach if a value above `least` is wanted.
+    Inherit from this class. Where several questions are asked at once, case [n] says which one is meant. Floors [n, g]
+    are what the goals of the query must reach if a value above `least` is wanted.
     """
 
     @property
     def query(self) -> Query:
         """What is bounded."""
+
+    @property
+    def lattice(self) -> Lattice | None:
+        """The inputs of a program, if only they count; then no bound is left over, and the answer is exact."""
+        return None
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return the values at x, and their gradients."""
@@ -132,7 +137,6 @@ def search(
     gap: float = 0.0,
     least: float = -np.inf,
     accept: Accept | None = None,
-    lattice: Lattice | None = None,
 ) -> Extreme:
     """Return the largest value over boxes [n, in, 2]; or, with `accept`, look for a value above `least`.
 
@@ -143,9 +147,8 @@ def search(
         gap: parts are dropped whose bound is above the best value by at most this fraction of the scale.
         least: with `accept`, parts without a value above it are dropped, and the bound is never below it.
         accept: returns what is looked for; then the search ends.
-        lattice: the inputs of a program, if only they count. Then no bound is left over: the answer is exact.
     """
-    engine, query = prover(), aim.query
+    engine, query, lattice = prover(), aim.query, aim.lattice
     start = time.monotonic()
     end = start + effort.seconds
     best = _best(*_first_points(aim, boxes, end), accept, least, end)

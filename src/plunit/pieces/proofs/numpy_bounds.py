@@ -63,7 +63,7 @@ class _Node:
 
 
 def bound_in_numpy(query: Query, nodes: Nodes, found: Answer, seconds: float) -> bool:
-    """Do what `bounding.bound` promises, and return whether all nodes are done; the clock is read between layers."""
+    """Do what `bounding.bound_nodes` promises; return whether all nodes are done. The clock is read between layers."""
     end = time.monotonic() + seconds
     for n in range(len(nodes)):
         done = _step(query, nodes, found, n, end, pinned=False)

@@ -223,7 +223,7 @@ def _largest(net: Network | Program, asked: _Question, goal: Floats, effort: Eff
 def _largest_of_program(inputs: Inputs, goal: Floats, effort: Effort) -> Optimum:
     start, aim, program = time.monotonic(), ProgramGoal.of(inputs, goal), inputs.program
     exact = program.step is not None
-    found = search(aim, inputs.sides, effort, gap=0.0 if exact else GAP, lattice=aim.lattice)
+    found = search(aim, inputs.sides, effort, gap=0.0 if exact else GAP)
     if found.value == -np.inf:
         if found.ended and (exact or found.bound == -np.inf):
             raise Impossible("no input of the program in the box meets the constraints; use a larger box")
@@ -369,7 +369,7 @@ def _decide(aim: Margin, effort: Effort) -> Verdict:
         return _any_point(aim)
     least = 0.0 if aim.open else float(np.nextafter(0.0, -1.0))  # a margin of 0 is inside of a closed case
     try:
-        found = search(aim, aim.boxes, effort, least=least, accept=aim.witness, lattice=aim.lattice)
+        found = search(aim, aim.boxes, effort, least=least, accept=aim.witness)
     except Impossible:  # no x meets the constraints
         return Verdict("proved", None, None, 0.0)
     if found.found:

@@ -19,7 +19,7 @@ from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.networks import Network
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query, ReducedNetwork
-from plunit.pieces.proofs.branching import POINTS, SECONDS, Effort, search
+from plunit.pieces.proofs.branching import POINTS, SECONDS, Aim, Effort, search
 from plunit.pieces.proofs.linear import NEVER
 from plunit.pieces.proofs.properties import Box, Constraints, Domain
 from plunit.pieces.proofs.questions import PROVED, Optimum, Undecided, check_index, largest_of, shares
@@ -147,7 +147,7 @@ def _inner_domain(net: Network, box: Box, constraints: Constraints) -> tuple[Dom
 
 
 @dataclass(frozen=True, eq=False)
-class Steepness:
+class Steepness(Aim):
     """The aim of `search` that makes a measure of the gradient of goal y large.
 
     measure: from ranges of gradients, [..., in, 2], to the largest number that a gradient in them can have, [...];
