@@ -132,7 +132,7 @@ CONTRACTS = {
 
 REPEATS = {
     *("Array", "CHECKED", "Column", "ENGINES", "FEW", "FEWEST", "FLAGS", "FLOOR", "Function", "LARGEST"),
-    *("LIMIT", "LOSSES", "PACKAGE", "PATIENCE", "POINTS", "PROBED", "Part", "SECONDS"),
+    *("LIMIT", "LOSSES", "PACKAGE", "PATIENCE", "POINTS", "Part", "SECONDS"),
     *("SHAPES", "Source", "Step", "affine", "clean", "curve", "evaluate", "fraction", "gradient", "join"),
     *("load", "origin", "parse", "points", "read", "relu", "run", "save", "search", "start"),
 }

@@ -152,5 +152,5 @@ def lost(inputs):
 def test_a_step_that_an_error_covers_is_refused():
     with pytest.raises(ValueError, match=r"x = 1\.0 and 1\.00000001\d* f goes from 0 to 1, but its slope is 0"):
         curve(lost(1), 0.5, 1.5)
-    with pytest.raises(ValueError, match=r"at x = 1, \d f is 0, but by the map of an adjacent polygon 1"):
+    with pytest.raises(ValueError, match=r"at x = 1, \d f is 0, but the map of an adjacent polygon gives 1"):
         polygons(lost(2), ((0.5, 1.5), (0.0, 1.0)))

@@ -1,4 +1,4 @@
-"""|computed f(x) - exact f(x)| <= bound for all x in a box: the rounding errors of a network, bounded beforehand.
+"""|computed f(x) - exact f(x)| <= bound for all x in a box: an a-priori bound on the rounding errors of a network.
 
 Let u be the unit roundoff (2^-24 for float, 2^-53 for double) and gamma_k = k u / (1 - k u). Layer by layer, with h the
 exact values, E their error and m = max |h| + E over the box:
@@ -24,17 +24,17 @@ from plunit.pieces.rounding import EPS, gamma
 
 
 def check_knots(knots: Floats, dtype: np.dtype[Any]) -> None:
-    """Raise ValueError if two knots [..., k] become one number in this type: the step between them would be lost."""
+    """Raise ValueError if two knots [..., k] round to one number of this type: the step between them would be lost."""
     with np.errstate(over="ignore", invalid="ignore"):
         lost = (np.diff(knots) > 0) & (np.diff(knots.astype(dtype)) == 0)
     if lost.any():
         raise ValueError(
-            f"two knots near {knots[..., :-1][lost][0]} are one number in {dtype}; write the file in double precision"
+            f"two knots near {knots[..., :-1][lost][0]} round to one number in {dtype}; use double precision"
         )
 
 
 class Arithmetic(NamedTuple):
-    """What a type does to numbers: unit roundoff, smallest subnormal and largest number, and its name for messages."""
+    """The arithmetic of a type: unit roundoff, smallest subnormal and largest number, and its name for messages."""
 
     unit: float
     smallest: float
@@ -68,8 +68,8 @@ def error_after(net: Network, box: Floats, kind: Arithmetic, added: Sequence[Flo
 def _check_size(terms: Floats, kind: Arithmetic) -> None:
     if not (terms < kind.largest / 4).all():
         raise ValueError(
-            f"values may reach {terms.max():.1e} in this box, too large for {kind.name}; take a smaller box, or scale "
-            "the weights"
+            f"values may reach {terms.max():.1e} in this box, which is too large for {kind.name}; use a smaller box, "
+            "or scale the weights"
         )
 
 

@@ -22,7 +22,7 @@ def test_the_limit_is_exact(call, patterns):
 def test_exponentially_many_pieces_stop_at_the_limit():
     tent = [([[2.0], [4.0]], [0.0, -2.0]), activation.relu(), ([[1.0, -1.0]], [0.0])]
     assert curve(network(tent * 10), 0.0, 1.0).pieces == 2**10
-    with pytest.raises(ValueError, match=r"layer 14 of 60 makes 16,384 pieces or more, but limit=10000"):
+    with pytest.raises(ValueError, match=r"layer 14 of 60 makes at least 16,384 pieces, but limit=10000"):
         curve(network(tent * 60), 0.0, 1.0, limit=10_000)
 
 
@@ -35,7 +35,7 @@ def test_memory_is_asked_before_it_is_used(monkeypatch):
     monkeypatch.setattr("plunit.pieces.exact.limits.MEMORY", 2**24)
     net = dense_network(3, 2, 60, 2000, 1)
     with pytest.raises(
-        ValueError, match=r"layer 1 of 2 makes .* points or more with 4,000 numbers each, 0\.\d GB, more than the 0.0"
+        ValueError, match=r"layer 1 of 2 makes at least .* points with 4,000 numbers each, 0\.\d GB, more than the 0.0"
     ):
         polygons(net, BOX)
 

@@ -415,7 +415,7 @@ MESSAGES = [
     (LINE, {"box": [(0, 1)]}, "a curve takes no box; a network does"),
     (LINE, {"scale": 2.0}, "a curve takes no scale"),
     (ensemble([(np.ones((1, 2, 2)), np.zeros((1, 2)))]), {}, "an ensemble of 2"),
-    (STEP, {"dtype": "float"}, "are one number in float32; write the file in double precision"),
+    (STEP, {"dtype": "float"}, "round to one number in float32; use double precision"),
     (quantized("mixed 0"), {"dtype": "float"}, "fixed point takes no dtype; quantize has them"),
     (quantized("mixed 0"), {"box": [(0, 1)]}, "fixed point takes no box; quantize"),
     (quantized("mixed 0"), {"scale": 2.0}, "fixed point takes no scale; quantize"),

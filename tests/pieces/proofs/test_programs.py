@@ -165,7 +165,7 @@ ERRORS = [
     (lambda: holds(FloatNetwork(STEP), Property.always([(0.1, 0.1)], [[1.0]], [0.0])), "input 0 has no float"),
     (lambda: maximum(quantize(STEP, [(-1, 1)]), [(-1, 2)]), "the program is for x in [[-1.0, 1.0]]"),
     (lambda: maximum(FloatNetwork(STEP), [(-1e39, 1)]), "too large"),
-    (lambda: FloatNetwork(STEP)(1.0), "this network takes x of shape [..., 1], got ()"),
+    (lambda: FloatNetwork(STEP)(1.0), "this network expects x of shape [..., 1], got ()"),
 ]
 
 
