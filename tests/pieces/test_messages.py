@@ -1,4 +1,4 @@
-"""What `plunit.pieces` refuses, in one table: the call, the error, and parts of its message in order."""
+"""The errors of `plunit.pieces` in one table: the call, the error, and parts of its message in order."""
 
 import numpy as np
 import pytest

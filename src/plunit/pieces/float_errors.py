@@ -33,6 +33,16 @@ def check_knots(knots: Floats, dtype: np.dtype[Any]) -> None:
         )
 
 
+_TYPES: dict[str, Any] = {"double": np.float64, "float": np.float32}
+
+
+def numpy_type(dtype: str) -> Any:
+    """Return the NumPy type of a C type, "double" or "float"; ValueError for any other."""
+    if dtype not in _TYPES:
+        raise ValueError(f"dtype must be one of {', '.join(_TYPES)}, got {dtype!r}")
+    return _TYPES[dtype]
+
+
 class Arithmetic(NamedTuple):
     """The arithmetic of a type: unit roundoff, smallest subnormal and largest number, and its name for messages."""
 
@@ -47,7 +57,7 @@ REAL_NUMBERS = Arithmetic(0.0, 0.0, np.inf, "real numbers")
 
 def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:
     """Return a bound on the rounding error of each output in `dtype`, for x of that type in the box [in, 2]."""
-    info = np.finfo(np.float32 if dtype == "float" else np.float64)
+    info = np.finfo(numpy_type(dtype))
     kind = Arithmetic(float(info.eps) / 2, float(info.smallest_subnormal), float(info.max), str(info.dtype))
     return error_after(net, box, kind, [np.zeros(1)] * len(net.layers))
 

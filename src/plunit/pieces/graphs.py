@@ -32,10 +32,10 @@ LIMIT = 2**30
 _NUMBERS = count()
 
 
-def check_bytes(what: str, count: int) -> None:
+def check_bytes(what: str, count: int, remedy: str = "") -> None:
     """Raise ValueError if `count` bytes are more than `LIMIT`."""
     if count > LIMIT:
-        raise ValueError(f"{what} has {count:,} bytes; the limit is {LIMIT:,}")
+        raise ValueError(f"{what} has {count:,} bytes; the limit is {LIMIT:,}{remedy}")
 
 
 class Budget:
@@ -48,11 +48,11 @@ class Budget:
     def take(self, what: str, count: int) -> None:
         """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays together more than twice that."""
         self._taken += count
-        if count > LIMIT:
-            raise ValueError(f"{what} has {count:,} bytes; the limit is {LIMIT:,}{self._remedy}")
+        check_bytes(what, count, self._remedy)
         if self._taken > 2 * LIMIT:
-            all_of_them = f"with {what} its arrays have {self._taken:,} bytes"
-            raise ValueError(f"{all_of_them}; the limit is {2 * LIMIT:,}{self._remedy}")
+            raise ValueError(
+                f"with {what}, all arrays have {self._taken:,} bytes; the limit is {2 * LIMIT:,}{self._remedy}"
+            )
 
     @contextmanager
     def lend(self) -> Iterator[None]:

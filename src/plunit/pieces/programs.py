@@ -15,11 +15,8 @@ import numpy as np
 
 from plunit.pieces.activation import evaluate
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.float_errors import check_knots, rounding_bound
+from plunit.pieces.float_errors import check_knots, numpy_type, rounding_bound
 from plunit.pieces.networks import Network, check_network
-
-_TYPES: dict[str, Any] = {"float": np.float32, "double": np.float64}
-"""C types, and the same types in NumPy."""
 
 
 class Program(ABC):
@@ -117,8 +114,6 @@ class FloatNetwork(Program):
 
     def __post_init__(self) -> None:
         check_network(self.net)
-        if self.dtype not in _TYPES:
-            raise ValueError(f"dtype must be one of {', '.join(_TYPES)}, got {self.dtype!r}")
         for _, f in self.net.hidden:
             check_knots(f.functions.knots, np.dtype(self.type))
         for weight, bias, units in self._tables:
@@ -133,7 +128,7 @@ class FloatNetwork(Program):
     @property
     def type(self) -> Any:
         """The NumPy type."""
-        return _TYPES[self.dtype]
+        return numpy_type(self.dtype)
 
     @property
     def offset(self) -> Floats:  # type: ignore[override]
@@ -161,7 +156,7 @@ class FloatNetwork(Program):
         if (none := np.flatnonzero(~(low <= high))).size:
             i = int(none[0])
             raise ValueError(
-                f"no {self.dtype} number lies in {box[i].tolist()}, the side of input {i}; widen it to "
+                f"input {i} has no {self.dtype} in {box[i].tolist()}; widen this side of the box to "
                 f"{float(high[i])!r} or {float(low[i])!r}"
             )
         return np.stack([low, high], axis=1).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Limits of pieces and memory: the layer and the count are named; and progress is told."""
+"""Limits on pieces and memory, whose errors name the layer and the count; and reports of progress."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_a_wide_network_stops_at_the_limit_soon():
         polygons(dense_network(2, 2, 500, 500, 1), BOX, limit=20_000)
 
 
-def test_memory_is_asked_before_it_is_used(monkeypatch):
+def test_memory_is_checked_before_it_is_used(monkeypatch):
     monkeypatch.setattr("plunit.pieces.exact.limits.MEMORY", 2**24)
     net = dense_network(3, 2, 60, 2000, 1)
     with pytest.raises(
@@ -40,7 +40,7 @@ def test_memory_is_asked_before_it_is_used(monkeypatch):
         polygons(net, BOX)
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     told = []
     curve(dense_network(0, 1, 5, 5, 5, 1), -3.0, 3.0, progress=lambda *parts: told.append(parts))
     assert [done for done, _ in told] == [0.0, 1 / 3, 2 / 3]

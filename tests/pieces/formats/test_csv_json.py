@@ -19,7 +19,7 @@ def bits(line):
 
 
 def cancelling():
-    """50 kinks that cancel but for rounding: by the tolerance none of them counts."""
+    """50 kinks that cancel up to rounding: within the tolerance, none of them counts."""
     out = np.tile([0.1, -0.1], 50)
     out[1::2] *= 1 + 1e-15
     bias = -np.repeat(np.linspace(-0.9, 0.9, 50), 2)

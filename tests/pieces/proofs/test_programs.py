@@ -159,7 +159,7 @@ def test_a_header_states_what_was_proved_about_its_program(tmp_path):
 
 
 ERRORS = [
-    (lambda: FloatNetwork(STEP, "half"), "dtype must be one of float, double, got 'half'"),
+    (lambda: FloatNetwork(STEP, "half"), "dtype must be one of double, float, got 'half'"),
     (lambda: FloatNetwork(network([([[1e39]], [0.0])])), "a number of the network is too large for float"),
     (lambda: maximum(FloatNetwork(STEP), [(0.1, 0.1)]), "input 0 has no float in [0.1, 0.1]"),
     (lambda: holds(FloatNetwork(STEP), Property.always([(0.1, 0.1)], [[1.0]], [0.0])), "input 0 has no float"),

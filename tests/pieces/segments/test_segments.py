@@ -1,4 +1,4 @@
-"""Least-squares segments against curves that are known and the normal equations."""
+"""Least-squares segments against known curves and the normal equations."""
 
 import numpy as np
 import pytest
