@@ -134,7 +134,7 @@ REPEATS = {
     *("Array", "CHECKED", "Column", "ENGINES", "FEW", "FEWEST", "FLAGS", "FLOOR", "Function", "LARGEST"),
     *("LIMIT", "LOSSES", "PACKAGE", "PATIENCE", "Part", "SECONDS"),
     *("SHAPES", "Source", "Step", "affine", "clean", "curve", "evaluate", "fraction", "gradient", "join"),
-    *("load", "parse", "points", "read", "relu", "run", "save", "search", "start"),
+    *("load", "points", "read", "relu", "run", "save", "search", "start"),
 }
 """Names that still stand for several things. The list may become shorter, not longer."""
 

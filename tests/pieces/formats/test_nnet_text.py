@@ -9,7 +9,7 @@ from plunit.pieces.proofs.properties import Domain
 
 GOOD = ["1,2,1,2,", "2,1,", "0,", "-1,-1,", "1,1,", "0,0,0,", "1,1,1,", "3,4,", "5,"]
 CHANGES = {
-    "too many sizes": ({1: "2,1,1,1,"}, "but the sizes [2, 1, 1, 1]"),
+    "too many sizes": ({1: "2,1,1,1,"}, "do not fit the sizes [2, 1, 1, 1]"),
     "sizes": ({1: "2,3,"}, "1 layers from 2 inputs to 1 outputs do not fit the sizes [2, 3]"),
     "too few ends": ({3: "-1,"}, "the smallest values must have 2 numbers, got 1"),
     "too few means": ({5: "0,0,"}, "the means must have 3 numbers, got 2"),

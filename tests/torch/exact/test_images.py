@@ -111,7 +111,7 @@ def test_every_layer_has_a_case():
         (nn.BatchNorm1d(2).eval(), (2, 5, 5), r"must have the axes \(channels, length\)"),
         (nn.BatchNorm2d(3).eval(), (2, 5, 5), "the layer has 3 channels.*has 2"),
         (nn.BatchNorm2d(2), (2, 5, 5), r"call .eval\(\)"),
-        (nn.Dropout(), (3,), r"layer '0', Dropout.*random; call .eval\(\)"),
+        (nn.Dropout(), (3,), r"layer '0', Dropout.*random in training mode; call .eval\(\)"),
         (nn.MaxPool2d(2, return_indices=True), (1, 4, 4), "return_indices=True is not supported"),
         (nn.MaxPool1d(2, padding=1, dilation=3), (1, 2), "only padding"),
         (nn.Flatten(-4), (1, 4, 4), "the batch axis would be flattened"),

@@ -49,7 +49,7 @@ def test_what_an_archive_unpacks_to_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(graphs, "LIMIT", 100_000)
     with zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model/data.pkl", bytes(10**6))
-    with pytest.raises(ValueError, match="unpacked, has 1,000,000 bytes"):
+    with pytest.raises(ValueError, match="unpacked file has 1,000,000 bytes"):
         load(tmp_path / "bomb.pt")
 
 

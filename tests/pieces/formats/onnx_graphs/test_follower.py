@@ -368,7 +368,7 @@ REFUSED = {
             "p = Mul(x, a); q = Mul(x, b); s = Add(p, q); t = Mul(x, c); m = GreaterOrEqual(s, t); y = Where(m, x, s)"
         ),
         {"a": np.float32(0.1), "b": np.float32(0.2), "c": np.float32(0.3)},
-        "GreaterOrEqual: it compares two functions of the input that are equal but for rounding",
+        "GreaterOrEqual: the two functions compared are equal up to rounding",
     ),
     "a comparison of two layers": (
         graph("h = Gemm(x, w); m = Greater(h, x); y = Where(m, h, x)"),
