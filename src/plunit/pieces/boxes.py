@@ -49,7 +49,7 @@ def labels(inputs: int, names: Sequence[str], about: str) -> tuple[list[str], li
     (['temp', 'a\\tb'], ['of data.csv', 'by hand'])
     """
     if len(names) not in (0, inputs):
-        raise ValueError(f"names needs one for each of {many(inputs, 'input')}, or none, got {len(names)}")
+        raise ValueError(f"names needs one for each of {many(inputs, 'input')}, got {len(names)}; give all, or none")
     return [escape(name) for name in names], [escape(line) for line in about.splitlines()]
 
 

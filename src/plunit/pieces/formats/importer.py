@@ -57,16 +57,17 @@ class Importer:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The network in a file, and how it differs from the file.
+    """The network in a file, how it differs from the file, and the box of its inputs.
 
     jump: [out], a bound on the difference between each output of the file and of the network, if the file jumps because
     its constants are rounded; else None. rounded: whether factors and shifts, such as those of a BatchNorm, were joined
-    with a layer and rounded.
+    with a layer and rounded. box: [in, 2], the range of each input, if the file states it.
     """
 
     network: Network
     jump: Floats | None = None
     rounded: bool = False
+    box: Floats | None = None
 
     def notes(self, path: Path) -> list[str]:
         """Return sentences that say how the network differs from the file."""

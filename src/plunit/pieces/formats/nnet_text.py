@@ -39,12 +39,7 @@ def _recognises(content: Content) -> bool:
     return all(word.strip().isdecimal() for row in first for word in row)
 
 
-def box_of(path: Path) -> Floats | None:
-    """Return the smallest and largest value of each input, [in, 2], or None if the file does not have them."""
-    return _parse(path)[1]
-
-
-def _parse(path: Path) -> tuple[Model, Floats | None]:
+def _load(path: Path) -> Model:
     text = path.read_text(encoding="utf-8-sig")
     rows, lines = _rows(text), [line for line in map(str.strip, text.splitlines()) if line and line[:2] != "//"]
     if lines[0].endswith(",") and not lines[-1].endswith(","):
@@ -79,7 +74,7 @@ def _parse(path: Path) -> tuple[Model, Floats | None]:
     if next(rows, None) is not None:
         raise ValueError(f"the file must end after the biases of the last layer, layer {count - 1}, but continues")
     rounded = bool(mean.any() or (spread != 1).any())
-    return Model(build(layers[:-1]), rounded=rounded), box if has_box else None
+    return Model(build(layers[:-1]), rounded=rounded, box=box if has_box else None)
 
 
 def _clip(low: Floats, high: Floats) -> Activation:
@@ -110,6 +105,6 @@ def _numbers(rows: Iterator[list[str]], count: int, what: str) -> Floats:
 IMPORTER = Importer(
     "a .nnet file",
     _recognises,
-    lambda path: _parse(path)[0],
+    _load,
     "see the docstring of plunit.pieces.formats.nnet_text for the rules of the format",
 )

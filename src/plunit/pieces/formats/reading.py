@@ -78,12 +78,12 @@ def load_nnet(path: str | Path) -> tuple[Network, Floats | None]:
 
     Errors as in `load`, and ValueError if the file has another format.
     """
-    net, path = load(path), Path(path)
+    model, path = read_model(path), Path(path)
     if not nnet_text.IMPORTER.recognises(Content.of(path)):
         raise ValueError(
             f"{path} is not a .nnet file, and other formats have no box; use plunit.pieces.load for the network"
         )
-    return net, nnet_text.box_of(path)
+    return model.network, model.box
 
 
 _BEFORE_1_6 = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
