@@ -91,7 +91,7 @@ def load_json(path: str | Path) -> Any:
         raise
     # a file of any content can fail in any way
     except Exception as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        reason = "lists are nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
         raise ValueError(f"{path} is not a curve or a network: {reason}; save_json writes such files") from None
 
 
@@ -103,7 +103,7 @@ def _content(path: Path) -> Any:
 def _parse(path: Path) -> Curve | Network:
     content = _content(path)
     if not isinstance(content, dict):
-        raise ValueError(f"it holds a {type(content).__name__}, not an object")
+        raise ValueError(f"the content must be an object, got {type(content).__name__}")
     if "layers" not in content:
         return _curve(content)
     layers = content["layers"]
@@ -114,7 +114,7 @@ def _parse(path: Path) -> Curve | Network:
 
 def _curve(content: dict[str, Any]) -> Curve:
     if missing := {*ARRAYS, "patterns"} - set(content):
-        raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+        raise ValueError(f"the curve lacks {', '.join(sorted(missing))}")
     arrays = {name: _array(name, content[name], axes) for name, axes in ARRAYS.items()}
     # intercepts are for other programs and follow from the rest
     del arrays["intercepts"]

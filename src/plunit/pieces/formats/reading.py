@@ -126,7 +126,7 @@ _TORCH = Importer(
     "a model saved by torch.save",
     _is_torch,
     _read_torch,
-    "save the model itself, an nn.Sequential of layers that to_network takes, with torch.save(model, path)",
+    "save the model itself, an nn.Sequential of layers that to_network supports, with torch.save(model, path)",
     takes_shape=True,
 )
 

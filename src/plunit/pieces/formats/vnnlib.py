@@ -98,7 +98,7 @@ def _text(path: Path) -> str:
 
 
 def parse_property(text: str) -> Property:
-    """Return the property of a text in VNN-LIB 1.0; ValueError says what is wrong with it.
+    """Return the property of a text in VNN-LIB 1.0; ValueError if it is not one.
 
     >>> lines = "(declare-const X_0 Real) (declare-const Y_0 Real) (assert (<= 0 X_0)) (assert (<= X_0 1))"
     >>> len(parse_property(lines + "(assert (or (>= Y_0 3) (<= Y_0 -3)))").cases[0].conditions)

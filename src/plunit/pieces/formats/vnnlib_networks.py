@@ -93,7 +93,7 @@ class Specification:
 
 
 def parse_specification(text: str) -> Specification:
-    """Return the specification of a text in VNN-LIB 2.0; ValueError says what is wrong with it.
+    """Return the specification of a text in VNN-LIB 2.0; ValueError if it is not one.
 
     >>> twice = "(declare-network {} (declare-input {} real [1]) (declare-output {} real [1]))"
     >>> head = "(vnnlib-version <2.0>)" + twice.format("f", "X", "Y") + twice.format("g", "U", "V")
