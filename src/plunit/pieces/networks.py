@@ -108,8 +108,8 @@ class Network(_Layers):
         x = np.asarray(x, dtype=np.float64)
         if x.ndim == 0 or x.shape[-1] != self.inputs:
             raise ValueError(f"this network expects x of shape [..., {self.inputs}], got {x.shape}")
-        nobody, last = np.zeros(0, dtype=np.int64), self.layers[-1]
-        rows = _last_hidden(self.alone, x.reshape(-1, self.inputs), nobody)
+        no_members, last = np.zeros(0, dtype=np.int64), self.layers[-1]
+        rows = _last_hidden(self.alone, x.reshape(-1, self.inputs), no_members)
         return np.asarray(rows @ last.weight.T + last.bias).reshape(*x.shape[:-1], self.outputs)
 
     @cached_property

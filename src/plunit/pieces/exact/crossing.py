@@ -113,10 +113,10 @@ def _cuts(units: Units, points: Points, tail: Ints, head: Ints) -> tuple[Points,
         if not crowded.any():
             break
         points, parts = _subdivide(points, parts, crowded, part, rank, new)
-    owners, ranks, points_of = zip(*found, strict=True)
+    owners, ranks, cut_points = zip(*found, strict=True)
     segment = np.concatenate(owners)
     order = np.lexsort((np.concatenate(ranks), segment))
-    return join_points(*points_of).take(order), segment[order]
+    return join_points(*cut_points).take(order), segment[order]
 
 
 @dataclass(frozen=True, eq=False)
