@@ -413,13 +413,13 @@ def test_names_and_lines_of_others_stay_in_the_comment(tmp_path, language):
 NAMES = ("", "1st", "a b", "x;", "int", "main", "restrict", "class", "é", "unix", "intptr_t", "f_fixed", "a_weight0")
 MESSAGES = [
     *((LINE, {"name": name}, f"one that another header may define, such as f_fixed; got {name!r}") for name in NAMES),
-    (LINE, {"box": [(0, 1)]}, "a curve takes no box; a network does"),
-    (LINE, {"scale": 2.0}, "a curve takes no scale"),
+    (LINE, {"box": [(0, 1)]}, "box is for a network, got a curve"),
+    (LINE, {"scale": 2.0}, "scale is for a network, got a curve"),
     (ensemble([(np.ones((1, 2, 2)), np.zeros((1, 2)))]), {}, "an ensemble of 2"),
     (STEP, {"dtype": "float"}, "round to one number in float32; use double precision"),
     (quantized("mixed 0"), {"dtype": "float"}, "fixed point has no option dtype; use those of quantize"),
-    (quantized("mixed 0"), {"box": [(0, 1)]}, "fixed point takes no box; quantize"),
-    (quantized("mixed 0"), {"scale": 2.0}, "fixed point takes no scale; quantize"),
+    (quantized("mixed 0"), {"box": [(0, 1)]}, "fixed point has no option box; use those of quantize"),
+    (quantized("mixed 0"), {"scale": 2.0}, "fixed point has no option scale; use those of quantize"),
     (SMALL, {"box": [(-1, 1)]}, "a box of 2 inputs is 2 pairs (low, high), got 1"),
     (SMALL, {"box": (-1, 1)}, "a box of 2 inputs is 2 pairs (low, high), got (-1, 1)"),
     (SMALL, {"box": [(1, 1), (0, 1)]}, "needs finite low < high"),
@@ -428,7 +428,7 @@ MESSAGES = [
     (SMALL, {"shift": [1, 2, 3]}, "shift must be a finite number or 2 of them"),
     (SMALL, {"dtype": "float", "output_scale": 1e40}, "too large for float"),
     (network([([[1.0]], [0.0]), activation.piecewise([1e308], [0.0, 9.0])]), {}, "too large for double"),
-    (SMALL, {"dtype": "float", "box": [(-1e38, 1e38)] * 2}, "in this box, too large for float32"),
+    (SMALL, {"dtype": "float", "box": [(-1e38, 1e38)] * 2}, "in this box, which is too large for float32"),
 ]
 
 

@@ -156,7 +156,7 @@ REFUSED = (
     RefusedFormat(
         "a pickle",
         _is_pickle,
-        "reading a pickle can run any code",
+        "a pickle can run any code when it is read",
         "unpickle it yourself if you trust it, and give a model of scikit-learn to plunit.pieces.from_sklearn",
     ),
     RefusedFormat(
