@@ -33,7 +33,7 @@ Unit = tuple[Activation | None, Floats]
 
 
 def probes(waves: Iterable[Floats], units: int) -> Floats:
-    """Return points [n, units]: all knots [units, k] of these waves, their neighbours, and points between them."""
+    """Return points [n, units]: all of these knots [units, k], their neighbours, and points on both sides of each."""
     parts = [np.zeros((units, 1)), *(np.broadcast_to(knots, (units, knots.shape[1])) for knots in waves)]
     check_bytes("the list of points around the kinks", 8 * units * 7 * sum(part.shape[1] + 1 for part in parts))
     every = np.concatenate(parts, axis=1)
