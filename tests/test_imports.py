@@ -132,9 +132,9 @@ CONTRACTS = {
 
 REPEATS = {
     *("Array", "CHECKED", "Column", "ENGINES", "FEW", "FEWEST", "FLAGS", "FLOOR", "Function", "LARGEST"),
-    *("LIMIT", "LOSSES", "PACKAGE", "PATIENCE", "POINTS", "PROBED", "Part", "SECONDS"),
+    *("LIMIT", "LOSSES", "PACKAGE", "PATIENCE", "Part", "SECONDS"),
     *("SHAPES", "Source", "Step", "affine", "clean", "curve", "evaluate", "fraction", "gradient", "join"),
-    *("load", "origin", "parse", "points", "read", "relu", "run", "save", "search", "start"),
+    *("load", "points", "read", "relu", "run", "save", "search", "start"),
 }
 """Names that still stand for several things. The list may become shorter, not longer."""
 

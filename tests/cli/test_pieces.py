@@ -138,7 +138,7 @@ def test_a_model_of_images_needs_its_shape(tmp_path):
     assert out.startswith(f"maximum {found.value:.9g} at")
     code, _, err = run("pieces", tmp_path / "model")
     assert code == 2
-    assert "it needs the shape of its input; give shape=(channels, length)" in err
+    assert "the layer needs the shape of its input; give shape=(channels, length)" in err
 
 
 @pytest.mark.parametrize(("proved", "proof"), [(True, "proved"), (False, "not proved: at most 1.5")])
@@ -170,9 +170,12 @@ WRONG = {
     "a pickle": ("pickle", "is a pickle: a pickle can run any code"),
     "another ending": (
         "tent.json --save net.txt",
-        f"ends in '.txt'; a file can be saved as one of {', '.join(EXPORTERS)}",
+        f"has the extension '.txt'; use one of {', '.join(EXPORTERS)}",
     ),
-    "a curve of five inputs": ("wide.json --save net.csv", ".csv holds a function of one input, and the network has 5"),
+    "a curve of five inputs": (
+        "wide.json --save net.csv",
+        "a .csv file holds a function of one input, but the network has 5",
+    ),
     "no folder": ("tent.json --save no/net.csv", "does not exist; create it first"),
     "no solution": ("tent.json --maximum", "the solver\nfailed"),
     "no package": ("wide.onnx", "reading it needs onnx, which is not installed; pip install 'plunit[fit]'"),

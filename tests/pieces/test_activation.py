@@ -31,7 +31,7 @@ FUNCTIONS = {
 
 
 def exact_value(f, z):
-    """f(z) in fractions: f(0) plus slope times width of every piece between 0 and z, whatever the knots."""
+    """f(z) in fractions: f(0) plus slope times width of every piece between 0 and z, for any knots."""
     ends = [-math.inf, *f.knots.tolist(), math.inf]
     low, high, total = min(z, 0.0), max(z, 0.0), Fraction(0)
     for left, right, slope in zip(ends, ends[1:], f.slopes.tolist(), strict=False):
@@ -72,7 +72,7 @@ def test_intercepts_are_those_of_fractions(seed):
 
 
 def test_one_bend_on_each_side_is_rounded_as_a_product():
-    """PLU of learned alpha and c: the bits that (1 - alpha) c has in double precision."""
+    """For PLU with learned alpha and c, intercepts have the bits of (1 - alpha) c in double precision."""
     alpha, c = np.random.default_rng(0).uniform(0, 3, (2, 1000))
     product = (1 - alpha) * c
     found = activation.plu(alpha, c).intercepts
@@ -96,7 +96,7 @@ def test_fractions_are_evaluated_exactly(name):
 
 
 def test_integers_stay_integers():
-    """To the bit, where float64 would round; a sum on a knot is on the piece below it."""
+    """Exact to the bit where float64 would round; a sum on a knot belongs to the piece below it."""
     z = np.array([-(2**40) - 1, 3, 4, 2**40 + 1])
     found = evaluate(z, np.array([-1, 3]), np.array([2, 2**22 - 1, 5]), np.array([7, 1, 10**15]))
     slope, start = [2, 2**22 - 1, 5, 5], [7, 1, 10**15, 10**15]

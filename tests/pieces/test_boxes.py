@@ -1,4 +1,4 @@
-"""Sizes of inputs and values: what might be too large for a number is refused, and nothing else."""
+"""Sizes of inputs and values: only those that might be too large for floating point are refused."""
 
 import numpy as np
 import pytest

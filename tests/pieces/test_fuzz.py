@@ -1,4 +1,4 @@
-"""A short run of the fuzz (`make fuzz` is the long one), and what makes its judges say that a curve is wrong."""
+"""A short run of the fuzz (`make fuzz` is the long one), and faults that its judges must detect in a curve."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ from plunit.pieces import Curve, Network, activation, curve, network
 WRONG_ONCE = {
     # a unit on both of its knots at once, a kink below the rounding of 1 - 1, and again a unit on both knots
     "curve": (2967, 9491, 25657),
-    # points beside lines such as 1 + 1e-12 x = 1, which rounding blurs, were looked for in the wrong polygon
+    # points next to lines such as 1 + 1e-12 x = 1, which rounding blurs, were once located in the wrong polygon
     "polygons": (2323, 7611),
 }
 
@@ -32,19 +32,19 @@ def changed(found, **parts):
 
 
 def bumped(array, part):
-    """Move one number by a part of the largest."""
+    """Move one number by a fraction of the largest."""
     array = array.copy()
     array[len(array) // 2] += part * np.abs(array).max()
     return array
 
 
 def blurred(found):
-    """Take all slopes for equal."""
+    """Treat all slopes as equal."""
     return changed(found, tolerance=np.full_like(found.tolerance, np.abs(found.slopes).max()))
 
 
 def sharp(found):
-    """Take slopes for different, however little they differ."""
+    """Treat slopes as different, however small the difference."""
     slopes = found.slopes + np.arange(len(found.slopes))[:, None] * 1e-14
     return changed(found, slopes=slopes, tolerance=0 * found.tolerance)
 

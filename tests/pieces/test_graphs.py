@@ -113,5 +113,5 @@ def test_arrays_that_are_dropped_make_room_again():
             budget.take("an array", 2**30)
             raise ArithmeticError  # the work that they were for cannot be done
     budget.take("an array", 2**30)
-    with pytest.raises(ValueError, match="its arrays have"):
+    with pytest.raises(ValueError, match="all arrays have"):
         budget.take("two more", 2**30), budget.take("two more", 2**30)

@@ -1,4 +1,4 @@
-"""Layers with fewer units: the same function, and the widths that known constructions come down to."""
+"""Layers with fewer units: the same function, and the smallest widths of known constructions."""
 
 import numpy as np
 import pytest

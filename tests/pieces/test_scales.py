@@ -1,4 +1,4 @@
-"""Networks of very different scales: nothing is lost on a steep piece, and nothing blurs what does not depend on it."""
+"""Networks of very different scales: no piece is lost, and a steep unit blurs only the values that depend on it."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_a_far_knot_moves_no_piece(low):
 
 
 def staircase(inputs, kinks, size):
-    """Return x + 2 + size sum relu(x - k), with kinks k in (0, 1): each bends by less than rounding can tell."""
+    """Return x + 2 + size sum relu(x - k), with kinks k in (0, 1): each bend is smaller than rounding."""
     bias = np.concatenate([[2.0], -np.linspace(0.0, 1.0, kinks + 2)[1:-1]])
     out = np.concatenate([[1.0], np.full(kinks, size)])
     return network([(np.eye(1, inputs).repeat(kinks + 1, axis=0), bias), activation.relu(), (out[None], [0.0])])
@@ -96,7 +96,7 @@ def test_tiny_kinks_do_not_add_up_in_polygons():
 
 @pytest.mark.parametrize("inputs", [1, 2])
 def test_a_large_weight_elsewhere_hides_no_kink(inputs):
-    # the unit of weight 2e7 is done with after 1e-7; the other kinks bend by 1e-7 each
+    # the unit of weight 2e7 saturates within 1e-7; the other kinks bend by 1e-7 each
     first = np.zeros((4, inputs))
     first[:, 0] = [2e7, 1.0, 1.0, 1.0]
     layers = [
@@ -152,5 +152,5 @@ def lost(inputs):
 def test_a_step_that_an_error_covers_is_refused():
     with pytest.raises(ValueError, match=r"x = 1\.0 and 1\.00000001\d* f goes from 0 to 1, but its slope is 0"):
         curve(lost(1), 0.5, 1.5)
-    with pytest.raises(ValueError, match=r"at x = 1, \d f is 0, but by the map of an adjacent polygon 1"):
+    with pytest.raises(ValueError, match=r"at x = 1, \d f is 0, but the map of an adjacent polygon gives 1"):
         polygons(lost(2), ((0.5, 1.5), (0.0, 1.0)))

@@ -1,4 +1,4 @@
-"""What `plunit.pieces` exports, and what it must not import."""
+"""The public names of `plunit.pieces`."""
 
 import ast
 import importlib

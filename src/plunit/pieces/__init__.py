@@ -1,15 +1,15 @@
 """The exact piecewise-linear function of a network: curves on a line, polygons on a plane, proofs in any dimension.
 
-A `Network` enters; a `Curve`, `Polygons`, a proved bound or a file leaves. The rooms are layers, and each imports only
-from those before it:
+The input is a `Network`, the output a `Curve`, `Polygons`, a proved bound or a file. The rooms are layers; each imports
+only from those above it:
 
-    files of this folder             the core: `activation.py` evaluates a unit, `networks.py` has layers and networks
+    files of this folder             the core: `activation.py` evaluates units, `networks.py` has layers and networks
     exact/                           curves and polygons
-    proofs/, fixed/, segments/       questions in any dimension; integers; curves of few pieces
-    formats/                         files in and out
+    proofs/, fixed/, segments/       questions in any dimension; integer networks; curves with few pieces
+    formats/                         files, read and written
 
-Open `activation.py` first, then `networks.py` and `exact/line_curves.py`. NumPy only; proofs run in a compiled program
-where there is one.
+Open `activation.py` first, then `networks.py` and `exact/line_curves.py`. Only NumPy is required; proofs use a compiled
+program if there is one.
 
 >>> from plunit.pieces import activation, curve, network
 >>> net = network([([[1.0], [2.0]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
@@ -89,10 +89,10 @@ if TYPE_CHECKING:
 
 
 def _modules() -> dict[str, str]:
-    """Return the module of each public name, from the imports above, which type checkers read and nothing runs.
+    """Return the module of each public name, from the imports above, which only type checkers execute.
 
-    So each name is listed once, with its type, and is loaded when it is used. Plain imports would run all rooms: each
-    cell of the lab would then depend on every file of this package, and `plunit.sklearn` would start more slowly.
+    So each name is listed once, with its type, and loaded on first use. Ordinary imports would run all rooms: each cell
+    of the lab would then depend on every file of this package, and `plunit.sklearn` would start more slowly.
     """
     (block,) = (node for node in ast.parse(Path(__file__).read_text()).body if isinstance(node, ast.If))
     imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
@@ -100,11 +100,11 @@ def _modules() -> dict[str, str]:
 
 
 _MODULES = _modules()
-"""A module is loaded when one of its names is used first. A public name is one import above, and nothing else."""
+"""A module is loaded when one of its names is first used. To add a public name, add one import above."""
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__all__":  # not a constant, which type checkers would ask to repeat the names
+    if name == "__all__":  # a constant would have to repeat the names for type checkers
         return sorted(["activation", *_MODULES])
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,9 +1,10 @@
 """Piecewise-linear activations as data: f(0) = at_zero, f' = slopes[j] between knots[j - 1] and knots[j].
 
-PLU is knots (-c, c), slopes (alpha, 1, alpha), f(0) = 0; ReLU is knot 0, slopes (0, 1). All code of this package works
-with knots and slopes, and so with every piecewise-linear activation.
+PLU has knots (-c, c), slopes (alpha, 1, alpha), f(0) = 0; ReLU has knot 0, slopes (0, 1). All code of this package
+works with knots and slopes, and so with every piecewise-linear activation.
 
-`evaluate` is the only place where a unit gets its value: in double precision, in integers, and in Fractions.
+Only `at_pieces` chooses the piece of a unit, and `evaluate` computes its value: in double precision, in integers and in
+Fractions.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _ERROR = roundings(8)
 
 
 def evaluate(z: Any, knots: Any, slopes: Any, intercepts: Any) -> Any:
-    """Slope z + intercept on the piece that each z [..., units] is on; tables as in `at_pieces`.
+    """Slope z + intercept on the piece that holds each z [..., units]; tables as in `at_pieces`.
 
-    The numbers are float64, int64, or Fractions in arrays of objects.
+    The numbers are float64, int64, or Fractions in object arrays.
 
     >>> evaluate(np.array([-3, 0, 5]), np.array([0]), np.array([-1, 2]), np.array([0, 0])).tolist()
     [3, 0, 10]
@@ -116,7 +117,7 @@ class Activation:
         return evaluate(z.astype(np.float64, copy=False), *self.tables)
 
     def part(self, pick: slice | int | None) -> Activation:
-        """Return this activation for a part of its first axis; None adds an axis."""
+        """Return this activation for a selection along its first axis; None adds an axis."""
         return Activation(self.knots[pick], self.slopes[pick], self.at_zero[pick])
 
     def broadcast(self, units: int, members: int | None = None) -> Activation:
@@ -136,10 +137,10 @@ class Activation:
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """f_i(z) = slopes[i, j] z + intercepts[i, j] beyond j of the knots[i]; unit u has the function f of index kinds[u].
+    """f_i(z) = slopes[i, j] z + intercepts[i, j] above j of the knots[i]; unit u has the function f of index kinds[u].
 
-    knots: [functions, k], finite and in order, k >= 1; slopes and intercepts: [functions, k + 1]. A missing knot is put
-    at another knot of its function, or at 0, with the same slope on both sides.
+    knots: [functions, k], finite and in order, k >= 1; slopes and intercepts: [functions, k + 1]. A missing knot lies
+    on another knot of its function, or at 0, with the same slope on both sides.
     """
 
     knots: Floats
@@ -149,7 +150,7 @@ class Functions:
 
     @classmethod
     def of(cls, f: Activation) -> Functions:
-        """Take the functions of all units; intercepts are Fractions, in an array of objects."""
+        """Return the functions of all units; intercepts are Fractions in an object array."""
         k = f.knots.shape[-1]
         table = np.concatenate([f.knots, f.slopes, f.at_zero[..., None]], axis=-1).reshape(-1, 2 * k + 2) + 0.0
         rows, kinds = np.unique(table, axis=0, return_inverse=True)
@@ -175,9 +176,9 @@ class Functions:
         return np.asarray(evaluate(z, *self.units))
 
     def enclose(self, z: Floats, error: Floats) -> tuple[Floats, Floats]:
-        """Return y = f(z) in double precision, and how far it may be from the exact f of any number within the error.
+        """Return y = f(z) in double precision, and a bound on its distance from the exact f(z') if |z' - z| <= error.
 
-        z, error: [..., units]. The rounded intercepts count as well.
+        z, error: [..., units]. The bound includes the rounding of the intercepts.
         """
         knots, slopes, intercepts = self.units
         slope, intercept = at_pieces(z, knots, slopes, intercepts)
@@ -185,19 +186,19 @@ class Functions:
         return slope * z + intercept, error + _ERROR * np.abs(intercepts).max(axis=-1)
 
     def meets(self, low: Floats, high: Floats, margin: Floats | float = 0.0) -> Bools:
-        """Return the pieces [..., units, k + 1] that [low, high] meets, if knots may be off by the margin."""
+        """Return which pieces [..., units, k + 1] meet [low, high], if knots may be off by the margin."""
         knots = self.units[0]
         ends = np.full((len(knots), 1), np.inf)
         starts, stops = np.concatenate([-ends, knots - margin], axis=1), np.concatenate([knots + margin, ends], axis=1)
         return np.asarray((starts <= high[..., None]) & (stops >= low[..., None]))
 
     def turns(self, low: Floats, high: Floats) -> Floats:
-        """Return the ends and the knots between, [k + 2, ..., units]: f has its extremes over [low, high] there."""
+        """Return the ends and the knots between them, [k + 2, ..., units]: f has its extremes on [low, high] there."""
         return np.stack([low, high, *(np.clip(knot, low, high) for knot in self.units[0].T)])
 
 
 def _finite(knots: Floats, slopes: Floats) -> tuple[Floats, Floats]:
-    """Put missing knots where they change nothing."""
+    """Move missing knots to where they change nothing."""
     if knots.shape[1] == 0:
         return np.zeros((len(knots), 1)), np.repeat(slopes, 2, axis=1)
     count = np.isfinite(knots).sum(axis=1, keepdims=True)
@@ -208,7 +209,7 @@ def _finite(knots: Floats, slopes: Floats) -> tuple[Floats, Floats]:
 
 
 def _outward(terms: Floats, knots: Floats) -> Floats:
-    """Return for each piece the sum of the terms of the knots between 0 and the piece; those left of 0 count as -1."""
+    """Return for each piece the sum of the terms of the knots between 0 and the piece, negated left of 0."""
     left, right = np.where(knots < 0, -terms, 0.0), np.where(knots < 0, 0.0, terms)
     none = np.zeros((*knots.shape[:-1], 1))
     rising = np.concatenate([none, np.cumsum(right, axis=-1)], axis=-1)
@@ -217,7 +218,7 @@ def _outward(terms: Floats, knots: Floats) -> Floats:
 
 
 def exact_intercepts(knots: Sequence[float], slopes: Sequence[float], at_zero: float) -> list[Fraction]:
-    """Return the b of each piece f(z) = slope z + b of one function, exactly; a knot at infinity adds nothing.
+    """Return the exact b of each piece f(z) = slope z + b of one function; a knot at infinity adds nothing.
 
     >>> [str(b) for b in exact_intercepts([-2.0, 4.0], [0.5, 1.0, 0.25], 0.0)]
     ['-1', '0', '3']

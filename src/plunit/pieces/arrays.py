@@ -1,4 +1,4 @@
-"""Names for the arrays that the geometry works on, and sign patterns packed 64 to a word."""
+"""Array types, sign patterns packed 64 to a word, and ranges divided into blocks and runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def lowest_bit(words: Words) -> tuple[Ints, Words]:
 
 
 def blocks(length: int, size: int) -> Iterator[slice]:
-    """Yield slices that cover range(length), `size` at a time, to bound the memory of what is done with each."""
+    """Yield slices that cover range(length), `size` at a time; work done slice by slice needs less memory."""
     for start in range(0, length, size):
         yield slice(start, min(start + size, length))
 

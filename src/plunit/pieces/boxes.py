@@ -1,4 +1,4 @@
-"""The inputs of a question: its box, the sizes that values reach on it, and names for the inputs."""
+"""The inputs of a question: checks of their box, bounds on the values it leads to, and their names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def many(count: int, what: str) -> str:
 
 
 def box_array(net: Network | Ensemble, box: Any, *, fixed: bool = False) -> Floats:
-    """Return a box with a pair (low, high) for each input as an array [in, 2]; ValueError if it does not fit.
+    """Return a box, a pair (low, high) for each input, as an array [in, 2]; ValueError if it does not fit the network.
 
     fixed: whether low == high is allowed.
 
@@ -43,33 +43,33 @@ def box_text(box: Any) -> str:
 
 
 def labels(inputs: int, names: Sequence[str], about: str) -> tuple[list[str], list[str]]:
-    r"""Return the names of all inputs, or none, and the lines of a text, without control characters.
+    r"""Return the names of the inputs, all or none, and the lines of a text; control characters are escaped.
 
     >>> labels(2, ["temp", "a\tb"], "of data.csv\nby hand")
     (['temp', 'a\\tb'], ['of data.csv', 'by hand'])
     """
     if len(names) not in (0, inputs):
-        raise ValueError(f"names must be one for each of {many(inputs, 'input')}, got {len(names)}; give all, or none")
+        raise ValueError(f"names needs one for each of {many(inputs, 'input')}, got {len(names)}; give all, or none")
     return [escape(name) for name in names], [escape(line) for line in about.splitlines()]
 
 
 def interval(ends: Any, name: str, side: str = "", *, fixed: bool = False) -> tuple[float, float]:
-    """Return (low, high) as floats; ValueError unless they are finite and in order; fixed: they may be equal."""
+    """Return (low, high) as floats; ValueError unless they are finite and in order. If fixed, they may be equal."""
     try:
         low, high = (float(end) for end in ends)
     except (TypeError, ValueError):
         raise ValueError(f"{name} needs two numbers, low and high, got {ends!r}{side}") from None
     if not (-np.inf < low <= high < np.inf and (fixed or low < high)):
-        remedy = "; for a fixed input take a small interval around its value" if low == high else ""
+        remedy = "; for a fixed input use a small interval around its value" if low == high else ""
         raise ValueError(f"{name} needs finite low {'<=' if fixed else '<'} high, got [{low}, {high}]{side}{remedy}")
     return low, high
 
 
 def check_size(net: Network | Ensemble, size: Floats) -> None:
-    """Raise ValueError if inputs, values or slopes for |x| <= size might be too large for a number."""
+    """Raise ValueError if inputs, values or slopes for |x| <= size might be too large for floating point."""
     if not (size < LARGEST).all():
         raise ValueError(
-            f"inputs reach {np.max(size):.1e} on this domain, and must stay below {LARGEST:g}; take a smaller domain"
+            f"inputs reach {np.max(size):.1e} on this domain, but must stay below {LARGEST:g}; use a smaller domain"
         )
     with np.errstate(over="ignore", invalid="ignore"):
         for bound in sizes(net, np.maximum(size, 1.0)):
@@ -78,7 +78,7 @@ def check_size(net: Network | Ensemble, size: Floats) -> None:
 
 
 def sizes(net: Network | Ensemble, size: Floats) -> Iterator[Floats]:
-    """Yield bounds of the |values| after each layer for |x| <= size [in], [..., units]; not rounded outward."""
+    """Yield bounds on |values| after each layer, [..., units], for |x| <= size [in]; not rounded outward."""
     for layer in net.layers:
         size = np.einsum("...oi,...i->...o", np.abs(layer.weight), size) + np.abs(layer.bias)
         if (f := layer.activation) is not None:

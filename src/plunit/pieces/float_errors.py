@@ -1,4 +1,4 @@
-"""|computed f(x) - exact f(x)| <= bound for all x in a box: the rounding errors of a network, bounded beforehand.
+"""|computed f(x) - exact f(x)| <= bound for all x in a box: an a-priori bound on the rounding errors of a network.
 
 Let u be the unit roundoff (2^-24 for float, 2^-53 for double) and gamma_k = k u / (1 - k u). Layer by layer, with h the
 exact values, E their error and m = max |h| + E over the box:
@@ -24,17 +24,27 @@ from plunit.pieces.rounding import EPS, gamma
 
 
 def check_knots(knots: Floats, dtype: np.dtype[Any]) -> None:
-    """Raise ValueError if two knots [..., k] become one number in this type: the step between them would be lost."""
+    """Raise ValueError if two knots [..., k] round to one number of this type: the step between them would be lost."""
     with np.errstate(over="ignore", invalid="ignore"):
         lost = (np.diff(knots) > 0) & (np.diff(knots.astype(dtype)) == 0)
     if lost.any():
         raise ValueError(
-            f"two knots near {knots[..., :-1][lost][0]} are one number in {dtype}; write the file in double precision"
+            f"two knots near {knots[..., :-1][lost][0]} round to one number in {dtype}; use double precision"
         )
 
 
+_TYPES: dict[str, Any] = {"double": np.float64, "float": np.float32}
+
+
+def numpy_type(dtype: str) -> Any:
+    """Return the NumPy type of a C type, "double" or "float"; ValueError for any other."""
+    if dtype not in _TYPES:
+        raise ValueError(f"dtype must be one of {', '.join(_TYPES)}, got {dtype!r}")
+    return _TYPES[dtype]
+
+
 class Arithmetic(NamedTuple):
-    """What a type does to numbers: unit roundoff, smallest subnormal and largest number, and its name for messages."""
+    """The arithmetic of a type: unit roundoff, smallest subnormal and largest number, and its name for messages."""
 
     unit: float
     smallest: float
@@ -47,7 +57,7 @@ REAL_NUMBERS = Arithmetic(0.0, 0.0, np.inf, "real numbers")
 
 def rounding_bound(net: Network, box: Floats, dtype: str = "double") -> Floats:
     """Return a bound on the rounding error of each output in `dtype`, for x of that type in the box [in, 2]."""
-    info = np.finfo(np.float32 if dtype == "float" else np.float64)
+    info = np.finfo(numpy_type(dtype))
     kind = Arithmetic(float(info.eps) / 2, float(info.smallest_subnormal), float(info.max), str(info.dtype))
     return error_after(net, box, kind, [np.zeros(1)] * len(net.layers))
 
@@ -68,8 +78,8 @@ def error_after(net: Network, box: Floats, kind: Arithmetic, added: Sequence[Flo
 def _check_size(terms: Floats, kind: Arithmetic) -> None:
     if not (terms < kind.largest / 4).all():
         raise ValueError(
-            f"values may reach {terms.max():.1e} in this box, too large for {kind.name}; take a smaller box, or scale "
-            "the weights"
+            f"values may reach {terms.max():.1e} in this box, which is too large for {kind.name}; use a smaller box, "
+            "or scale the weights"
         )
 
 

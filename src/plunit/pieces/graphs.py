@@ -1,13 +1,14 @@
 """A graph of affine maps and units as the layers of a network: values that skip a layer pass it as identity units.
 
-A `Tensor` is a vector of numbers: the inputs, units f(z) of another tensor z, or affine in its parents by one of three
-maps: `Pick`, `Total` and `Product`. The level of units is the number of layers before them. Between two layers are
-the units of that level, and as few tensors as possible that later layers need from earlier ones: x + body(x) carries x,
-or the sum so far. The readers of ONNX and PyTorch build tensors, and `make_layers` turns the last one into layers.
+A `Tensor` is a vector of numbers: the inputs, units f(z) of another tensor z, or an affine function of its parents by
+one of three maps: `Pick`, `Total` and `Product`. The level of units is the number of layers before them. Between two
+layers are the units of that level, and as few tensors as possible that later layers need from earlier ones: x + body(x)
+carries x, or the partial sum. The readers of ONNX and PyTorch build tensors; `make_layers` turns the last one into
+layers.
 
-Affine maps in a row are one if float64 holds their product exactly. Otherwise identity units keep them apart, so that
-the network is the function of the numbers that are given. Only a factor and a shift of each number, such as those of a
-BatchNorm, are always joined with the map next to them, and rounded: `Layering.rounded` says so.
+Consecutive affine maps are joined if float64 holds their product exactly. Otherwise identity units keep them apart, so
+that the network is exactly the function of the given numbers. Only a factor and a shift for each number, such as those
+of a BatchNorm, are always joined with the adjacent map and rounded; `Layering.rounded` reports that.
 """
 
 from __future__ import annotations
@@ -26,36 +27,36 @@ from plunit.pieces.networks import LayerLike
 from plunit.pieces.rounding import exact_product, product_is_exact, sum_is_exact
 
 LIMIT = 2**30
-"""The largest file, part of a file, or array in bytes that is read: 1 GiB."""
+"""Maximum size of a file, of a part of it, and of an array, in bytes: 1 GiB."""
 
 _NUMBERS = count()
 
 
-def check_bytes(what: str, count: int) -> None:
+def check_bytes(what: str, count: int, remedy: str = "") -> None:
     """Raise ValueError if `count` bytes are more than `LIMIT`."""
     if count > LIMIT:
-        raise ValueError(f"{what} has {count:,} bytes; the limit is {LIMIT:,}")
+        raise ValueError(f"{what} has {count:,} bytes; the limit is {LIMIT:,}{remedy}")
 
 
 class Budget:
-    """The memory of the arrays made from a file or a model: one budget for all steps."""
+    """The memory of the arrays made from a file or a model, with one limit for all steps."""
 
     def __init__(self, remedy: str = "") -> None:
         self._taken = 0
         self._remedy = remedy and f"; {remedy}"
 
     def take(self, what: str, count: int) -> None:
-        """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays more than twice that."""
+        """Count an array; ValueError if it has more than `LIMIT` bytes, or all arrays together more than twice that."""
         self._taken += count
-        if count > LIMIT:
-            raise ValueError(f"{what} has {count:,} bytes; the limit is {LIMIT:,}{self._remedy}")
+        check_bytes(what, count, self._remedy)
         if self._taken > 2 * LIMIT:
-            all_of_them = f"with {what} its arrays have {self._taken:,} bytes"
-            raise ValueError(f"{all_of_them}; the limit is {2 * LIMIT:,}{self._remedy}")
+            raise ValueError(
+                f"with {what}, all arrays have {self._taken:,} bytes; the limit is {2 * LIMIT:,}{self._remedy}"
+            )
 
     @contextmanager
     def lend(self) -> Iterator[None]:
-        """Count the arrays of a block until it ends, because they are dropped there."""
+        """Count the arrays of a block only until it ends, because they are released there."""
         before = self._taken
         try:
             yield
@@ -65,7 +66,7 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Pick:
-    """factor * x[index], for the numbers x of all parents one after another; 0 where the index is -1."""
+    """factor * x[index], for the concatenated numbers x of all parents; 0 where the index is -1."""
 
     index: Ints
     factor: Floats | float = 1.0
@@ -82,14 +83,14 @@ class Total:
 class Product:
     """W x: a matrix [size, size of the parent], or a linear function of rows [n, size of the parent].
 
-    is_mean: whether its numbers are 1 / n, which float64 holds if n is a power of 2.
+    is_mean: whether the entries of W are 1 / n, which float64 holds only if n is a power of 2.
     """
 
     linear: Floats | Callable[[Floats], Floats]
     is_mean: bool = False
 
     def matrix(self, outputs: int, inputs: int) -> Floats:
-        """Return W, whose column i is the function of the i-th unit vector."""
+        """Return W, whose column i is the function at the i-th unit vector."""
         if isinstance(self.linear, np.ndarray):
             return self.linear
         weight = np.empty((outputs, inputs))
@@ -102,8 +103,8 @@ class Product:
 class Tensor:
     """map(parents) + bias; or units, activation(parent); or the inputs, if there is neither.
 
-    jump: [size], the largest difference between these units and those of the graph, where rounded constants make jumps.
-    rounded: whether the factors of its map are rounded ones, as those of a BatchNorm.
+    jump: [size], the largest difference between these units and those of the graph, where rounded constants cause
+    jumps. rounded: whether the factors of the map were rounded, as those of a BatchNorm are.
     """
 
     size: int
@@ -117,7 +118,7 @@ class Tensor:
 
     @property
     def is_affine(self) -> bool:
-        """Whether it is neither the inputs nor units."""
+        """Whether the tensor is an affine function of its parents, and neither the inputs nor units."""
         return self.map is not None
 
     def __post_init__(self) -> None:
@@ -127,14 +128,14 @@ class Tensor:
         object.__setattr__(self, "price", min(self.size, through) if self.is_affine else self.size)
 
     level: int = field(init=False)
-    """The number of layers of units before it, or its own."""
+    """The number of layers of units up to this tensor."""
 
     price: int = field(init=False)
-    """The number of identity units that carry it, or the tensors it is made of, through a layer."""
+    """The number of identity units that carry the tensor, or the tensors it is computed from, through a layer."""
 
 
 class Layering(NamedTuple):
-    """Layers of a network; its largest difference from the graph, [out]; whether factors were rounded."""
+    """The layers of a network, its largest difference from the graph [out], and whether factors were rounded."""
 
     layers: list[LayerLike]
     jump: Floats
@@ -168,7 +169,7 @@ def make_layers(output: Tensor, budget: Budget) -> Layering:
 
 
 def _stages(output: Tensor) -> list[tuple[list[Tensor], list[Tensor]]]:
-    """Return for each level what is held after its units, and what is affine in that."""
+    """Return for each level the tensors held after its units, and the tensors wanted as affine functions of these."""
     wanted = [output]
     stages: list[tuple[list[Tensor], list[Tensor]]] = []
     for level in range(output.level, -1, -1):
@@ -180,7 +181,7 @@ def _stages(output: Tensor) -> list[tuple[list[Tensor], list[Tensor]]]:
 
 
 def _hold(wanted: Sequence[Tensor], level: int) -> list[Tensor]:
-    """Return the tensors after the units of a level in which all of `wanted` is affine."""
+    """Return the tensors to hold after the units of a level, such that all of `wanted` are affine in them."""
     found: dict[int, Tensor] = {}
     for each in _between(wanted, lambda t: not _is_open(t, level)):
         if not _is_open(each, level):
@@ -194,7 +195,7 @@ def _hold(wanted: Sequence[Tensor], level: int) -> list[Tensor]:
 
 
 def _is_open(tensor: Tensor, level: int) -> bool:
-    """Whether a tensor is made of its parents after the units of a level, and not held there."""
+    """Whether a tensor is computed from its parents after the units of a level, instead of being held there."""
     if not tensor.is_affine:
         return False
     return tensor.level == level or tensor.size > sum(parent.price for parent in tensor.parents)
@@ -212,7 +213,7 @@ def _between(tensors: Iterable[Tensor], stops: Callable[[Tensor], bool]) -> list
 
 
 class _InexactProduct(Exception):
-    """Affine maps in a row whose product float64 does not hold; `tensors` are to be kept apart by identity units."""
+    """Consecutive affine maps whose product float64 does not hold; identity units must follow `tensors`."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.tensors = tensors
@@ -224,7 +225,7 @@ def _set_apart(output: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     found: dict[int, Tensor] = {}
     for each in _between([output], lambda t: False):
         parents = tuple(found[parent.number] for parent in each.parents)
-        # what comes before keeps its number
+        # tensors before the new units keep their numbers
         same = all(old is new for old, new in zip(each.parents, parents, strict=True))
         copy = each if same else replace(each, parents=parents, number=next(_NUMBERS))
         found[each.number] = Tensor(copy.size, (copy,), activation=identity()) if each.number in apart else copy
@@ -233,7 +234,7 @@ def _set_apart(output: Tensor, tensors: Sequence[Tensor]) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """factor x[index] + bias, of the numbers x that are held; the index is -1 where the factor is 0."""
+    """factor x[index] + bias for the held numbers x; the index is -1 where the factor is 0."""
 
     index: Ints
     factor: Floats
@@ -243,7 +244,7 @@ class _Rows:
 def _join(
     held: Sequence[Tensor], wanted: Sequence[Tensor], budget: Budget, ready: dict[tuple[int, ...], tuple[Affine, bool]]
 ) -> tuple[Affine, bool]:
-    """Return (weight, bias) of the tensors `wanted`, as affine in those `held`, and whether a factor was rounded."""
+    """Return (weight, bias) of the tensors `wanted` as functions of those `held`, and whether a factor was rounded."""
     key = (*(each.number for each in held), -1, *(each.number for each in wanted))
     if key not in ready:
         with budget.lend():
@@ -255,7 +256,7 @@ def _join(
 
 
 class _Joint:
-    """Joins affine maps in a row, from the tensors that are held to those after them."""
+    """The composition of consecutive affine maps, from the tensors that are held to later ones."""
 
     def __init__(self, held: Sequence[Tensor], budget: Budget) -> None:
         self.rounded = False
@@ -269,7 +270,7 @@ class _Joint:
         self._held = set(self._found)
 
     def affine(self, wanted: Sequence[Tensor]) -> Affine:
-        """Return (weight, bias) of these tensors, one after another."""
+        """Return (weight, bias) of these tensors, concatenated."""
         for each in _between(wanted, lambda t: t.number in self._held):
             if each.number not in self._found:
                 self._found[each.number] = self._compose(each)
@@ -301,7 +302,7 @@ class _Joint:
 
     def _pick(self, pick: Pick, parents: Sequence[_Rows | Affine], bias: Floats) -> _Rows | Affine:
         if all(isinstance(part, _Rows) for part in parents):
-            # the last number is that of index -1
+            # index -1 selects the last row
             parts: list[Any] = [*parents, _Rows(np.array([-1]), np.zeros(1), np.zeros(1))]
             index, factor, shift = (
                 np.concatenate([getattr(part, name) for part in parts])[pick.index]
@@ -347,7 +348,7 @@ class _Joint:
             weight, shift = self._dense(part)
             both = exact_product((matrix, bias), (weight, shift))
             return both or (matrix @ weight, matrix @ shift + bias), both is not None
-        # each number that is held comes in once, with its factor
+        # each held number enters once, with its factor
         if part.bias.any():
             none = np.zeros((inputs, 0))
             self.rounded |= exact_product((matrix, bias), (none, part.bias)) is None
@@ -380,13 +381,13 @@ class _Joint:
 
 
 def _activation(held: Sequence[Tensor], level: int) -> Activation:
-    """Return the functions of the units of a level, and the identity for what passes them."""
+    """Return the functions of the units of a level, and the identity for the numbers that pass it."""
     functions = [each.activation if each.level == level else None for each in held]
     return stack([(f or identity()).broadcast(each.size) for f, each in zip(functions, held, strict=True)])
 
 
 def _jumps(held: Sequence[Tensor], level: int) -> Floats:
-    """Return the jumps of the units of a level, and 0 for what passes them."""
+    """Return the jumps of the units of a level, and 0 for the numbers that pass it."""
     jumps = [each.jump if each.level == level else None for each in held]
     return np.concatenate(
         [np.broadcast_to(0.0 if jump is None else jump, each.size) for jump, each in zip(jumps, held, strict=True)]

@@ -1,7 +1,7 @@
-"""Fewer units for the same function: equal and opposite ones are merged, and identities are few.
+"""Fewer units for the same function: equal and opposite units are merged, and fewer identities carry values.
 
-Each step takes (weight, bias) of a layer, its activation, and (weight, bias) of the next layer, and returns new ones. A
-step that would round a number is left out, so that the function stays exactly the same.
+Each step maps (weight, bias) of a layer, its activation, and (weight, bias) of the next layer to new ones. A step that
+would round a number is skipped, so that the function stays exactly the same.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _Stage = tuple[Affine, Activation, Affine]
 
 
 def merge_units(net: Network) -> Network:
-    """Return the same network with fewer units: equal ones are one, and of relu(z) and relu(-z) one is the identity.
+    """Return the same function with fewer units: equal ones are merged, and relu(-z) next to relu(z) becomes z.
 
-    A unit is left as it is where a sum would be rounded.
+    A unit stays as it is where a sum would be rounded.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0], [1.0], [2.0]], [0.0] * 3), activation.plu(), ([[1.0, 1.0, 3.0]], [0.0])])
@@ -59,7 +59,7 @@ def slim(layers: list[LayerLike]) -> list[LayerLike]:
             (_carry_less, places),
         ):
             for i in order:
-                # a step that changes nothing returns what it is given, and need not be tried again
+                # a step that changes nothing returns its arguments, and need not be tried again
                 given = found[i : i + 3]
                 if not all(map(operator.is_, tried.get((step, i), [None]), given)):
                     tried[step, i], found[i : i + 3] = given, step(*given)
@@ -87,7 +87,7 @@ def _merge_equal(layer: Affine, f: Activation, after: Affine) -> _Stage:
 
 
 def _exact_sum(numbers: list[float]) -> float | None:
-    """Return the sum, None if it is rounded or too large."""
+    """Return the sum, or None if it would be rounded or too large."""
     try:
         total = math.fsum(numbers)
     except OverflowError:
@@ -96,7 +96,7 @@ def _exact_sum(numbers: list[float]) -> float | None:
 
 
 def _alike(weight: Floats) -> Ints:
-    """Return the units whose weights may be equal or opposite to those of another: a first, cheap comparison."""
+    """Return the units whose weights may be equal or opposite to those of another unit: a cheap first comparison."""
     # sums of the same sizes in the same order are equal
     sizes, starts = np.abs(weight).sum(axis=1), np.argmax(weight != 0, axis=1)
     _, place, counts = np.unique(sizes + 1j * starts, return_inverse=True, return_counts=True)
@@ -112,7 +112,7 @@ def _distinct(rows: Floats) -> tuple[Ints, Ints]:
 
 
 def _share_opposites(layer: Affine, f: Activation, after: Affine) -> _Stage:
-    """Replace ReLU of -z, where another unit is ReLU of z, by that unit and the identity of z."""
+    """Replace relu(-z), where another unit is relu(z), by relu(z) - z with an identity unit z."""
     is_relu = (f.at_zero == 0) & (f.slopes[:, 0] == 0) & (f.slopes[:, 1:] == 1).all(axis=1)
     is_relu &= (f.knots[:, :1] == 0).all(axis=1) & (f.knots.shape[1] > 0)
     alike = _alike(layer[0])
@@ -139,7 +139,7 @@ def _share_opposites(layer: Affine, f: Activation, after: Affine) -> _Stage:
 
 
 def _drop_unused(layer: Affine, f: Activation, after: Affine) -> _Stage:
-    """Leave out the units that the next layer does not take."""
+    """Leave out the units that the next layer does not use."""
     used = (after[0] != 0).any(axis=0)
     if used.all() or not used.any():
         return layer, f, after
@@ -147,7 +147,7 @@ def _drop_unused(layer: Affine, f: Activation, after: Affine) -> _Stage:
 
 
 def _carry_less(layer: Affine, f: Activation, after: Affine) -> _Stage:
-    """Carry what identities are made of, or what is made of them, if that is less, and exact."""
+    """Carry the inputs of identity units, or the sums made from these units, if those are fewer and exact."""
     (weight, bias), (taken, shift) = layer, after
     carries = (f.slopes == 1).all(axis=1) & (f.at_zero == 0)
     source = np.flatnonzero((weight[carries] != 0).any(axis=0))

@@ -1,6 +1,6 @@
-"""z_1 = W_1 x + b_1, y_i = f_i(z_i), z_{i+1} = W_{i+1} y_i + b_{i+1}: a network of checked layers, or an ensemble.
+"""z_1 = W_1 x + b_1, y_i = f_i(z_i), z_{i+1} = W_{i+1} y_i + b_{i+1}: layers, networks of them, and ensembles.
 
-`network` and `ensemble` build them from arrays, and `plane` restricts a network to a plane through its inputs.
+`network` and `ensemble` build them from arrays and check them, and `plane` restricts a network to a plane.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Layer:
         return None if self.activation is None else self.activation.functions
 
     def part(self, pick: slice | int | None) -> Layer:
-        """Return this layer for some members, or one; None adds the axis of the members."""
+        """Return this layer for some members or for one; None adds the axis of the members."""
         return Layer(self.weight[pick], self.bias[pick], self.activation and self.activation.part(pick))
 
 
@@ -108,8 +108,8 @@ class Network(_Layers):
         x = np.asarray(x, dtype=np.float64)
         if x.ndim == 0 or x.shape[-1] != self.inputs:
             raise ValueError(f"this network expects x of shape [..., {self.inputs}], got {x.shape}")
-        nobody, last = np.zeros(0, dtype=np.int64), self.layers[-1]
-        rows = _last_hidden(self.alone, x.reshape(-1, self.inputs), nobody)
+        no_members, last = np.zeros(0, dtype=np.int64), self.layers[-1]
+        rows = _last_hidden(self.alone, x.reshape(-1, self.inputs), no_members)
         return np.asarray(rows @ last.weight.T + last.bias).reshape(*x.shape[:-1], self.outputs)
 
     @cached_property
@@ -130,7 +130,7 @@ class Network(_Layers):
 
 @dataclass(frozen=True, eq=False)
 class UnitTables:
-    """Units: knots [units, k], slopes [units, k + 1], and both ends of the intercepts; tables[i:j] are some of them."""
+    """Knots [units, k], slopes [units, k + 1], and both ends of the intercepts; tables[i:j] selects units."""
 
     knots: Floats
     slopes: Floats
@@ -139,7 +139,7 @@ class UnitTables:
 
     @classmethod
     def of(cls, layers: Sequence[Functions]) -> UnitTables:
-        """Take all units and round their exact intercepts outward; units with fewer knots repeat their last."""
+        """Return the tables of all units, intercepts rounded outward; units with fewer knots repeat their last one."""
         count = max((f.knots.shape[1] for f in layers), default=1)
         parts = [_layer_tables(f, count) for f in layers] or [(np.zeros((0, count)), *[np.zeros((0, count + 1))] * 3)]
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -156,7 +156,7 @@ def _layer_tables(f: Functions, count: int) -> tuple[Floats, ...]:
 
 
 class Ensemble(_Layers):
-    """Networks of the same widths side by side, the members on the first axis; build one with `ensemble`."""
+    """Networks of equal widths, with the members on the first axis; build one with `ensemble`."""
 
     axes = 3
 
@@ -175,24 +175,24 @@ class Ensemble(_Layers):
         return Network(tuple(layer.part(index) for layer in self.layers))
 
     def part(self, pick: slice) -> Ensemble:
-        """Return the ensemble of these members."""
+        """Return the ensemble of the selected members."""
         return Ensemble(tuple(layer.part(pick) for layer in self.layers))
 
 
 def affine(weight: Floats, bias: Floats, rows: Floats, member: Ints) -> Floats:
-    """W x + b of rows [n, in], with weight [members, out, in] and bias [members, out] of the member of each row."""
+    """W x + b for rows x [n, in], with weight [members, out, in] and bias [members, out] of the member of each row."""
     return times(weight, rows, member) + of_members(bias, member)
 
 
 def times(weight: Floats, rows: Floats, member: Ints) -> Floats:
-    """W x of rows [n, in], with weight [members, out, in] of the member of each row."""
+    """W x for rows x [n, in], with weight [members, out, in] of the member of each row."""
     if len(weight) == 1:
         return np.asarray(rows @ weight[0].T)
     return np.asarray(np.einsum("noi,ni->no", weight[member], rows))
 
 
 def of_members(array: Floats, member: Ints) -> Floats:
-    """Return array [members, units] for rows of these members, so that it broadcasts with [rows, units]."""
+    """Return an array [members, units] for rows of these members, so that it broadcasts with [rows, units]."""
     return array[0] if len(array) == 1 else array[member]
 
 
@@ -205,13 +205,13 @@ def _last_hidden(nets: Ensemble, rows: Floats, member: Ints) -> Floats:
 
 
 def terms(nets: Ensemble, rows: Floats, member: Ints) -> Floats:
-    """Return sum |w| |y| + |b| of the last layer: the size of the terms whose sum is f(x), [n, out]."""
+    """Return sum |w| |y| + |b| of the last layer, [n, out]: the sizes of the terms that add up to f(x)."""
     last, hidden = nets.layers[-1], np.abs(_last_hidden(nets, rows, member))
     return affine(np.abs(last.weight), np.abs(last.bias), hidden, member)
 
 
 def exact_outputs(net: Network, x: Floats) -> list[Fraction]:
-    """Return f(x) of the real-number network, exactly, for x [in].
+    """Return the exact f(x) of the real-number network, for x [in].
 
     >>> from plunit.pieces import activation, network
     >>> exact_outputs(network([([[0.5]], [0.0]), activation.plu(0.25), ([[1.0]], [0.0])]), np.array([6.0]))
@@ -240,8 +240,8 @@ def network(layers: Sequence[LayerLike]) -> Network:
 def ensemble(layers: Sequence[LayerLike]) -> Ensemble:
     """Build an ensemble from its layers in order: (weight [out, in, members], bias [out, members]) or an activation.
 
-    Neighbouring affine layers become one if their product is exact in float64. Otherwise units f(z) = z keep them
-    apart, so that the network is the function of the numbers that are given. Neighbouring activations get W = 1 between
+    Consecutive affine layers are joined if float64 holds their product exactly. Otherwise units f(z) = z keep them
+    apart, so that the network is exactly the function of the given numbers. Consecutive activations get W = 1 between
     them.
     """
     chain = [layer if isinstance(layer, Activation) else _affine(i, *layer) for i, layer in enumerate(layers)]
@@ -294,12 +294,12 @@ def check_network(net: Network) -> None:
         raise TypeError(f"this needs one network, got an ensemble of {net.members}; pick one with .member(i)")
     if not isinstance(net, Network):
         raise TypeError(
-            f"this needs a plunit.pieces.Network, got {type(net).__name__}; plunit.torch.to_network makes one"
+            f"this needs a plunit.pieces.Network, got {type(net).__name__}; plunit.torch.to_network returns one"
         )
 
 
 def as_ensemble(nets: Network | Ensemble) -> Ensemble:
-    """Return an ensemble, of one member if a network is given; TypeError if it is neither."""
+    """Return an ensemble, that of one member for a network; TypeError for anything else."""
     if isinstance(nets, Ensemble):
         return nets
     check_network(nets)
@@ -313,7 +313,7 @@ def _one_member(i: int, layer: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 def _affine(i: int, weight: Any, bias: Any) -> tuple[Floats, Floats]:
-    """Check (weight, bias) of layer i and put the members first."""
+    """Return (weight, bias) of layer i, checked, with the members on the first axis."""
     kinds = {np.asarray(part).dtype for part in (weight, bias)}
     if odd := [kind for kind in kinds if kind.kind in "cUS"]:
         raise TypeError(f"layer {i}: weight and bias must be real numbers, got {odd[0]}")

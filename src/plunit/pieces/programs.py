@@ -1,7 +1,7 @@
-"""What runs instead of a network in real numbers: its C program, in `Program` with the check-list, and `FloatNetwork`.
+"""The programs that networks become in C: the contract `Program`, with the check-list, and `FloatNetwork`.
 
-A proof about a program is a proof about a network in real numbers, `real`, whose distance from the program is bounded,
-and in the end about single inputs, on which the program is run.
+A proof about a program is a proof about a real-number network, `real`, whose distance from the program is bounded;
+single inputs are decided by running the program on them.
 """
 
 from __future__ import annotations
@@ -15,29 +15,26 @@ import numpy as np
 
 from plunit.pieces.activation import evaluate
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.float_errors import check_knots, rounding_bound
+from plunit.pieces.float_errors import check_knots, numpy_type, rounding_bound
 from plunit.pieces.networks import Network, check_network
-
-_TYPES: dict[str, Any] = {"float": np.float32, "double": np.float64}
-"""The types of C and those of NumPy."""
 
 
 class Program(ABC):
-    """A program that computes about what a network computes: `maximum`, `holds` and others answer for the program.
+    """A program that approximates a network: `maximum`, `holds` and others answer for the program.
 
     A subclass has
 
         net         the network that the program was made from
-        real        a network in real numbers that is close to the program; it reads places instead of inputs x
+        real        a real-number network close to the program; it reads places instead of inputs x
         sides       the first and the last place of the inputs in a box
         nearest     the nearest place that is an input
         x           the input at a place
         run         the outputs at places, to the bit
         error       a bound on |run - real|, for all places in a box
 
-    Places are float64 numbers in the order of x. If they are evenly spaced, as integers are, the subclass may also set
-    `step`, and return the exact ends of intervals by `ranges` and the integers of a place by `integers_at`: then an
-    answer comes down to single inputs, on all of which the program is run. x is about place + `offset`.
+    Places are float64 numbers in the order of x. If they are evenly spaced, as integers are, the subclass may also
+    define `step`, exact ends of intervals in `ranges`, and the integers of a place in `integers_at`: then the search
+    goes down to single inputs and runs the program on all of them. x is about place + `offset`.
     """
 
     net: Network
@@ -55,18 +52,18 @@ class Program(ABC):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What is equal for equal programs."""
+        """A key that equal programs share."""
         return (self,)
 
     @property
     def step(self) -> Floats | None:
-        """The distance of neighbouring places of each input, None if it varies."""
+        """The distance between neighbouring places of each input, None if it varies."""
         return None
 
     @property
     @abstractmethod
     def real(self) -> Network:
-        """The network in real numbers that is close to the program."""
+        """The real-number network close to the program."""
 
     @abstractmethod
     def sides(self, box: Floats) -> Floats:
@@ -74,7 +71,7 @@ class Program(ABC):
 
     @abstractmethod
     def nearest(self, places: Floats) -> Floats:
-        """Return the places of inputs that are nearest to any places [n, in]."""
+        """Return the places of inputs that are nearest to the given places [n, in]."""
 
     @abstractmethod
     def x(self, places: Floats, box: Floats) -> Floats:
@@ -82,14 +79,14 @@ class Program(ABC):
 
     @abstractmethod
     def run(self, places: Floats) -> Floats:
-        """Return the outputs [n, out] at the places of inputs [n, in], without any further rounding."""
+        """Return the outputs [n, out] of the program at the places of inputs [n, in], to the bit."""
 
     @abstractmethod
     def error(self, sides: Floats) -> Floats:
         """Return a bound on |run - real| for each output, for all places in sides [in, 2]."""
 
     def ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return bounds of the outputs [n, out] for all places between low and high [n, in]."""
+        """Return bounds on the outputs [n, out] for all places between low and high [n, in]."""
         infinite = np.full((len(low), self.net.outputs), np.inf)
         return -infinite, infinite
 
@@ -102,9 +99,9 @@ class Program(ABC):
 class FloatNetwork(Program):
     """A network as `save_c(net, path, dtype=dtype)` writes it in C, for proofs: x and all values are of type dtype.
 
-    Sums start at the bias, and add the products in the order of the inputs. Each operation is rounded to nearest, as C
-    compilers do with -ffp-contract=off. What is proved holds with fused multiply-add as well; the outputs here, and so
-    witnesses, are those without it.
+    Sums start at the bias and add the products in the order of the inputs. Each operation is rounded to nearest, as C
+    compilers do with -ffp-contract=off. Proofs also hold with fused multiply-add; the outputs here, and so witnesses,
+    are those without it.
 
     >>> from plunit.pieces import network
     >>> tenth = FloatNetwork(network([([[0.1]], [0.0])]))
@@ -117,13 +114,11 @@ class FloatNetwork(Program):
 
     def __post_init__(self) -> None:
         check_network(self.net)
-        if self.dtype not in _TYPES:
-            raise ValueError(f"dtype must be one of {', '.join(_TYPES)}, got {self.dtype!r}")
         for _, f in self.net.hidden:
             check_knots(f.functions.knots, np.dtype(self.type))
         for weight, bias, units in self._tables:
             if not all(np.isfinite(table).all() for table in (weight, bias, *(units or ()))):
-                raise ValueError(f"a number of the network is too large for {self.dtype}; take 'double', or scale it")
+                raise ValueError(f"a number of the network is too large for {self.dtype}; use 'double', or scale it")
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -132,8 +127,8 @@ class FloatNetwork(Program):
 
     @property
     def type(self) -> Any:
-        """The type of NumPy."""
-        return _TYPES[self.dtype]
+        """The NumPy type."""
+        return numpy_type(self.dtype)
 
     @property
     def offset(self) -> Floats:  # type: ignore[override]
@@ -149,7 +144,7 @@ class FloatNetwork(Program):
         """f(x): [..., in] -> [..., out]; x is rounded to the type first."""
         x = np.asarray(x, dtype=np.float64)
         if x.ndim == 0 or x.shape[-1] != self.net.inputs:
-            raise ValueError(f"this network takes x of shape [..., {self.net.inputs}], got {x.shape}")
+            raise ValueError(f"this network expects x of shape [..., {self.net.inputs}], got {x.shape}")
         return self.run(x.reshape(-1, self.net.inputs)).reshape(*x.shape[:-1], self.net.outputs)
 
     def sides(self, box: Floats) -> Floats:
@@ -161,8 +156,8 @@ class FloatNetwork(Program):
         if (none := np.flatnonzero(~(low <= high))).size:
             i = int(none[0])
             raise ValueError(
-                f"input {i} has no {self.dtype} in {box[i].tolist()}, so the program gets no such input; widen this "
-                f"side of the box to {float(high[i])!r} or {float(low[i])!r}"
+                f"input {i} has no {self.dtype} in {box[i].tolist()}; widen this side of the box to "
+                f"{float(high[i])!r} or {float(low[i])!r}"
             )
         return np.stack([low, high], axis=1).astype(np.float64)
 

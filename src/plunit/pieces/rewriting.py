@@ -1,7 +1,7 @@
 """Networks made from networks: the same function, or a combination, as one network.
 
-rescale        output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
-join_networks   (f(x), g(x)), each of its own inputs
+rescale         output_shift + output_scale f((x - shift) / scale), for raw inputs and outputs
+join_networks   (f(x), g(x)), where each network has its own inputs
 difference      f(x) - g(x)
 without_clip    f without a first layer that changes nothing on a box
 to_relu         f with ReLU as its only activation
@@ -21,7 +21,7 @@ from plunit.pieces.arrays import Affine, Floats
 from plunit.pieces.networks import Layer, Network, check_network
 
 _FAR = 1024.0
-"""A sum that starts at a knot of this size loses three digits of a z near 1."""
+"""A sum that starts at a knot this large loses three digits of a z near 1."""
 
 
 def rescale(
@@ -29,8 +29,8 @@ def rescale(
 ) -> Network:
     """Return the network x -> output_shift + output_scale f((x - shift) / scale), for raw inputs and raw outputs.
 
-    Each argument is a number or an array with one number for each input (output). The new weights and biases are the
-    exact ones, rounded once.
+    Each argument is a number or an array with one number for each input (output). The new weights and biases are
+    computed exactly and rounded once.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0]], [0.0]), activation.relu(), ([[2.0]], [0.0])])
@@ -67,7 +67,7 @@ def _round(array: Any, name: str) -> Floats:
     try:
         return np.asarray(array.astype(np.float64))
     except OverflowError:
-        raise ValueError(f"a {name} becomes larger than 1e308 with this scale; use another scale") from None
+        raise ValueError(f"a {name} would exceed 1e308 with this scale; use another scale") from None
 
 
 def difference(one: Network, other: Network) -> Network:
@@ -76,7 +76,7 @@ def difference(one: Network, other: Network) -> Network:
         check_network(net)
     if (one.inputs, one.outputs) != (other.inputs, other.outputs):
         sizes = " and ".join(f"{net.inputs} -> {net.outputs}" for net in (one, other))
-        raise ValueError(f"a difference needs networks of the same inputs and outputs, got {sizes}")
+        raise ValueError(f"a difference needs networks with equal numbers of inputs and of outputs, got {sizes}")
     every, eye = list(range(one.inputs)), np.eye(one.outputs)
     rows = np.concatenate([eye, -eye], axis=1)
     *hidden, last = join_networks([one, other], [every, every], one.inputs).layers
@@ -84,7 +84,7 @@ def difference(one: Network, other: Network) -> Network:
 
 
 def join_networks(nets: Sequence[Network], inputs: Sequence[Sequence[int]], count: int) -> Network:
-    """Return x -> (f(x), g(x), ...) for x of `count` numbers, where each network takes those at its own places.
+    """Return x -> (f(x), g(x), ...) for x of `count` numbers, where each network reads those at its own places.
 
     >>> from plunit.pieces import network
     >>> line = network([([[1.0, 10.0]], [0.0])])
@@ -127,7 +127,7 @@ def without_clip(net: Network, box: Floats) -> Network:
 
 
 def _lengthen(net: Network, depth: int) -> tuple[Layer, ...]:
-    """Return the layers of the same function with identities at its end, `depth` of them in all."""
+    """Return the layers of a network, extended by identities to `depth` layers."""
     more = depth - len(net.layers)
     if not more:
         return net.layers
@@ -143,11 +143,11 @@ def to_relu(net: Network) -> Network:
 
         f(z) = f(t_1) - s_0 relu(t_1 - z) + s_1 relu(z - t_1) + sum_{j > 1} (s_j - s_{j-1}) relu(z - t_j),
 
-    so that PLU takes three. A unit without knots takes two, relu(z) and relu(-z), and a layer of such units none. Units
-    whose factor is 0 are left out: ReLU stays one ReLU. A sum that starts at a knot above 1024 in size would lose
-    digits. So it starts at the first knot of at most 1024 in size, or at 0. Bends left of this start are
-    (s_j - s_{j-1}) relu(t_j - z). These factors are multiplied into the weights and rounded, so that the two networks
-    differ by rounding errors.
+    so PLU needs three. A unit without knots needs two, relu(z) and relu(-z), and a layer of such units none. Units
+    whose factor is 0 are left out: ReLU stays one ReLU. Starting the sum at a knot of size above 1024 would lose
+    digits, so it starts at the first knot of size at most 1024, or at 0. Bends left of this start are
+    (s_j - s_{j-1}) relu(t_j - z). These factors are multiplied into the weights and rounded, so the two networks differ
+    by rounding errors.
 
     >>> from plunit.pieces import network
     >>> net = network([([[1.0]], [0.0]), activation.plu(0.5), ([[2.0]], [0.0])])
@@ -196,15 +196,15 @@ def _terms(f: Activation, unit: int) -> tuple[float, list[tuple[float, float, fl
     knots = np.unique(f.knots[unit])
     knots = knots[np.isfinite(knots)]
     # of several knots at one place, the slope after the last counts
-    behind = [np.sum(f.knots[unit] <= knot) for knot in knots]
-    slopes = f.slopes[unit][[0, *behind]]
+    pieces = [np.sum(f.knots[unit] <= knot) for knot in knots]
+    slopes = f.slopes[unit][[0, *pieces]]
     near = np.flatnonzero(np.abs(knots) <= _FAR)
     start = float(knots[near[0]]) if len(near) else 0.0
     constant = float(f.part(unit)(start))
     left, right = np.sum(knots < start), np.sum(knots <= start)
     terms = [(-slopes[left], -1.0, -start), (slopes[right], 1.0, start)]
     for knot, bend in zip(knots, np.diff(slopes), strict=True):
-        # a bend left of the start of the sum changes f only for z on the left of the bend
+        # a bend left of the start of the sum changes f only for z left of the bend
         sign = -1.0 if knot < start else 1.0
         if knot != start:
             terms.append((bend, sign, sign * knot))

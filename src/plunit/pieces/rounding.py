@@ -1,4 +1,4 @@
-"""What rounding to float64 does to a number, and sums and products without it.
+"""Errors of rounding to float64, sums and products that have none, and exact arithmetic.
 
 u = 2^-53 is the unit roundoff. gamma_k = k u / (1 - k u) bounds the relative error of k roundings (Higham, 2002;
 docs/glossary.md).
@@ -18,13 +18,13 @@ EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
 UNIT = EPS / 2
 FLOOR = 1e-300
-"""Stands for whatever underflow can take from a product."""
+"""A bound on the loss by underflow in a product."""
 
 LARGEST = 1e300
-"""Inputs and values of a question stay below this, so that sums of a few do not overflow."""
+"""Inputs and values of a question stay below this, so that sums of a few of them do not overflow."""
 
-PROBED = 256
-"""The number of columns of a product that are tried first: where the product is not exact, they nearly always tell."""
+_FIRST_COLUMNS = 256
+"""The number of columns of a product that are tried first: if the product is not exact, they nearly always show it."""
 
 _Affine = tuple[Floats, Floats]
 """weight [..., out, in] and bias [..., out]."""
@@ -36,12 +36,12 @@ def gamma(count: int, unit: float = UNIT) -> float:
 
 
 def roundings(count: int) -> float:
-    """Return 1.01 k u, which is above gamma_k for every k that occurs; the compiled programs compute the same."""
+    """Return 1.01 k u, which is above gamma_k for every k that occurs; the compiled programs use the same bound."""
     return 1.01 * UNIT * count
 
 
 def outward(number: Fraction) -> tuple[float, float]:
-    """Return the floats around an exact number."""
+    """Return the largest float that is not above an exact number, and the smallest that is not below it."""
     try:
         near = float(number)
     except OverflowError:
@@ -51,7 +51,7 @@ def outward(number: Fraction) -> tuple[float, float]:
 
 
 def rounded_up(bound: float) -> float:
-    """Return the least number with four digits that is not below a bound.
+    """Return a bound rounded up to four digits.
 
     >>> rounded_up(0.0200001), rounded_up(2.0)
     (0.02001, 2.0)
@@ -70,7 +70,7 @@ def exact_product(after: _Affine, before: _Affine) -> _Affine | None:
 
 
 def _only_moves(left: Floats, right: Floats) -> bool:
-    """Whether a product has single terms w 2^p, none too small or too large: a permutation, a pooling, a scaling."""
+    """Whether all sums of a product are single terms w 2^p in range, as in a permutation, a pooling or a scaling."""
     for moves, axis, other in ((left, -1, right), (right, -2, left)):
         factors, numbers = np.abs(moves[moves != 0]), np.abs(other[other != 0])
         least = float(factors.min(initial=1.0)) * float(numbers.min(initial=1.0))
@@ -85,12 +85,12 @@ def _only_moves(left: Floats, right: Floats) -> bool:
 def _is_exact(left: Floats, right: Floats) -> bool:
     """Whether no sum in left @ right is rounded; True is certain.
 
-    With all terms multiples of 2^p, their sums are exact in any order if the sum of their sizes is below 2^(p + 53).
-    For one term p is its own; for several it is that of the row of `left` and the column of `right`.
+    If all terms are multiples of 2^p, their sums are exact in any order if the sum of their sizes is below 2^(p + 53).
+    A single term has its own p; several terms share that of their row of `left` and column of `right`.
     """
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return False
-    corner = left[..., :1, :], right[..., :PROBED]
+    corner = left[..., :1, :], right[..., :_FIRST_COLUMNS]
     if corner[0].size < left.size and not _is_exact(*corner):
         return False
     (used, low), (taken, deep) = ((part != 0, _lowest_bits(part)) for part in (left, right))
@@ -103,7 +103,7 @@ def _is_exact(left: Floats, right: Floats) -> bool:
 
 
 def product_is_exact(left: Floats, right: Floats) -> bool:
-    """Whether float64 holds left * right, number by number."""
+    """Whether float64 holds every element of left * right exactly."""
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return False
     power = _lowest_bits(left) + _lowest_bits(right)
@@ -114,7 +114,7 @@ def product_is_exact(left: Floats, right: Floats) -> bool:
 
 
 def sum_is_exact(left: Floats, right: Floats) -> bool:
-    """Whether float64 holds left + right, number by number."""
+    """Whether float64 holds every element of left + right exactly."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = left + right
         other = total - left
@@ -130,14 +130,14 @@ def _lowest_bits(numbers: Floats) -> Floats:
 
 
 def fractions(x: Floats) -> list[Fraction]:
-    """Return the numbers x [n], exactly."""
+    """Return the numbers x [n] as Fractions."""
     return [Fraction(number) for number in x.tolist()]
 
 
 def exact_affine(weight: Floats, bias: Floats, values: list[Fraction]) -> list[Fraction]:
-    """Return weight @ values + bias, exactly; the values are fractions of powers of 2.
+    """Return weight @ values + bias, exactly, for values whose denominators are powers of 2.
 
-    Products and sums are those of integers, over one power of 2 for the weights and one for the values.
+    Products and sums are computed on integers, over one power of 2 for the weights and one for the values.
     """
     used = [i for i, value in enumerate(values) if value]
     digits = max((values[i].denominator.bit_length() for i in used), default=1)

@@ -36,7 +36,7 @@ def test_fresh_pieces_start_groups_and_any_output_counts():
     ],
 )
 def test_cells_in_a_row_are_grouped_by_the_first(gradients, labels):
-    """Neighbours within 0.15 of one another, in a row: a group holds those within 0.15 of its first."""
+    """Neighbours within 0.15 of each other: a group holds those within 0.15 of its first."""
     count = len(gradients)
     gradient = np.array(gradients, dtype=float)[:, None, None] * np.ones((1, 1, 2))
     maps = Maps(gradient, np.zeros((count, 1)), np.full_like(gradient, 0.075))

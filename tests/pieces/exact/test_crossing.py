@@ -7,7 +7,7 @@ from plunit.pieces.exact.tolerance import Units, affine_with_error
 
 
 def random_points(units, f, n, seed):
-    """Return units of a layer, and points without errors: sides are what rounding makes them."""
+    """Return units of a layer, and points without errors, so that only rounding decides their sides."""
     rng = np.random.default_rng(seed)
     net = network([(rng.normal(size=(units, 2)), rng.normal(size=units)), f])
     place = rng.normal(size=(n, 2))
@@ -51,7 +51,7 @@ def test_a_unit_within_its_error_of_a_knot_is_put_there():
     units = Units.of(network([(np.eye(3), np.zeros(3)), activation.plu()]).layers[0].activation)
     state = np.array([[[0.9, 1.0, 1.5], [0.1, 1e-3, 1e-3]]])
     points = Points.at(units, np.zeros((1, 2)), state, np.zeros(1, dtype=np.int64))
-    # 0.9 is within 32 * 0.1 of both knots, but on the nearer one only; 1.5 is above 1 for sure
+    # 0.9 is within 32 * 0.1 of both knots, but only on the nearer one; 1.5 is certainly above 1
     assert points.state[0, 0].tolist() == [1.0, 1.0, 1.5]
     np.testing.assert_allclose(points.state[0, 1], [0.1, 0.0, 1e-3])
     above, below = points.sides[:, :, 0]
@@ -76,7 +76,7 @@ def test_a_unit_is_not_on_two_knots_however_large_its_error(knots, z, on):
 
 
 def test_a_cut_on_a_knot_is_off_the_other_knots_of_the_unit():
-    """The knots -1 and 1 of a steep unit are told apart although 32 times its error is more than their distance."""
+    """The knots -1 and 1 of a steep unit are distinguished although 32 times its error exceeds their distance."""
     units = Units.of(network([(np.eye(1), np.zeros(1)), activation.hardtanh()]).layers[0].activation)
     state = np.array([[[-1e14], [0.1]], [[2e14], [0.1]]])
     points = Points.at(units, np.array([[0.0], [3.0]]), state, np.zeros(2, dtype=np.int64))

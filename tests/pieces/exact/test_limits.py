@@ -1,4 +1,4 @@
-"""Limits of pieces and memory: the layer and the count are named; and progress is told."""
+"""Limits on pieces and memory, whose errors name the layer and the count; and reports of progress."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_the_limit_is_exact(call, patterns):
 def test_exponentially_many_pieces_stop_at_the_limit():
     tent = [([[2.0], [4.0]], [0.0, -2.0]), activation.relu(), ([[1.0, -1.0]], [0.0])]
     assert curve(network(tent * 10), 0.0, 1.0).pieces == 2**10
-    with pytest.raises(ValueError, match=r"layer 14 of 60 makes 16,384 pieces or more, but limit=10000"):
+    with pytest.raises(ValueError, match=r"layer 14 of 60 makes at least 16,384 pieces, but limit=10000"):
         curve(network(tent * 60), 0.0, 1.0, limit=10_000)
 
 
@@ -31,16 +31,16 @@ def test_a_wide_network_stops_at_the_limit_soon():
         polygons(dense_network(2, 2, 500, 500, 1), BOX, limit=20_000)
 
 
-def test_memory_is_asked_before_it_is_used(monkeypatch):
+def test_memory_is_checked_before_it_is_used(monkeypatch):
     monkeypatch.setattr("plunit.pieces.exact.limits.MEMORY", 2**24)
     net = dense_network(3, 2, 60, 2000, 1)
     with pytest.raises(
-        ValueError, match=r"layer 1 of 2 makes .* points or more with 4,000 numbers each, 0\.\d GB, more than the 0.0"
+        ValueError, match=r"layer 1 of 2 makes at least .* points with 4,000 numbers each, 0\.\d GB, more than the 0.0"
     ):
         polygons(net, BOX)
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     told = []
     curve(dense_network(0, 1, 5, 5, 5, 1), -3.0, 3.0, progress=lambda *parts: told.append(parts))
     assert [done for done, _ in told] == [0.0, 1 / 3, 2 / 3]

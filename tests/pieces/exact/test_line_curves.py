@@ -1,4 +1,4 @@
-"""Curves against the network, dense sampling and sums that are known; equations, distance, composition, inverse."""
+"""Curves against the network, dense sampling and known sums; equations and distances."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def units(weights, biases, out):
     ids=["affine", "kinks cancel but for rounding", "one point, two roundings"],
 )
 def test_counts_that_rational_arithmetic_does_not_know(net, patterns, pieces):
-    """test_exact.py has the others: knots of alpha 1, of c = 0, at the ends, at one point, dead."""
+    """test_rational.py has the others: knots of alpha 1, of c = 0, at the ends, at one point, dead."""
     found = curve(net, -2.0, 2.0)
     assert (found.patterns, found.pieces) == (patterns, pieces)
 
@@ -145,7 +145,7 @@ def test_shapes_and_one_output():
 
 
 def test_slopes_agree_with_values_to_rounding_only():
-    # 1e-9 of the largest value is within what a table of values can have lost
+    # a table of values may have lost 1e-9 of the largest value
     assert Curve([0, 1, 2], [[0], [1], [1 + 1e-9]], [[1], [0]]).pieces == 2
 
 

@@ -53,7 +53,7 @@ def test_polygons_partition_the_box_and_equal_the_network(widths, f):
 @pytest.mark.parametrize("exponent", [-6, -12, -13, -14, -15, -16, -17])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_slivers(exponent, layers):
-    """Lines that differ by less and less: polygons thinner than rounding leave no gap and no overlap."""
+    """Lines with ever smaller differences: polygons thinner than rounding leave no gap and no overlap."""
     rng = np.random.default_rng(exponent + 100)
     near = 10.0**exponent
     base = rng.normal(size=(3, 2)).repeat(5, axis=0)
@@ -197,7 +197,7 @@ def test_each_half_edge_has_one_owner():
 
 
 def test_a_point_is_looked_for_where_a_blurred_line_is_drawn():
-    """1 - 1e-12 y is on the knot 1 for y = 0, and in floating point far around."""
+    """1 - 1e-12 y is on the knot 1 for y = 0, and in floating point for many other y."""
     net = network([([[0.0, -1e-12], [1.0, 0.0]], [1.0, 0.0]), activation.plu(), ([[0.0, 1.0]], [0.0])])
     found = polygons(net, SQUARE)
     y = np.linspace(-1, 1, 20_001)

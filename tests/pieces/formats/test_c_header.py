@@ -16,7 +16,7 @@ from random_networks import random_network, scaled_network
 from rational_networks import forward, rational
 
 from plunit.pieces import Curve, activation, curve, ensemble, error_bound, network, quantize, save_c
-from plunit.pieces.formats.c_text import is_name, origin
+from plunit.pieces.formats.c_text import describe_origin, is_name
 from plunit.pieces.formats.exporter import c_name
 from plunit.pieces.networks import Network
 
@@ -116,7 +116,7 @@ def test_raw_inputs_and_outputs(dtype, tmp_path):
 
 
 def call_curve(found, name, x, folder, dtype="double"):
-    """Return what the program of a curve gives for x [n]."""
+    """Return the results of a curve's program for x [n]."""
     save_c(found, folder / "curve.h", name, dtype=dtype)
     (folder / "curve_of.h").write_text(f"static inline void of(const {dtype} *x, {dtype} *y) {{ {name}(*x, y); }}\n")
     return call_c("of", np.asarray(x)[:, None], found.values.shape[1], folder, (dtype, dtype))
@@ -276,7 +276,7 @@ def test_a_box_without_a_float_inside_has_one_point(tmp_path):
 
 
 def test_headers_go_together(tmp_path):
-    """A curve and networks in double and in fixed point, whose names differ in case alone."""
+    """A curve and networks in double and in fixed point, whose names differ only in case."""
     (net, box), fixed = FIXED["mixed 0"], quantized("mixed 0")
     save_c(fixed, tmp_path / "1.h", "f")
     save_c(net, tmp_path / "2.h", "F", box=box)
@@ -321,7 +321,7 @@ def test_headers_named_after_their_files_go_together(language, flags, tmp_path):
 
 
 def identifiers(*headers):
-    """Return what a compiler's own dialect and headers of the library define, without names that begin with _."""
+    """Return the names that a compiler's dialect and library headers define, except those that begin with _."""
     source = "".join(f"#include <{one}.h>\n" for one in headers)
     words = ["gcc", "-std=gnu17", "-E", "-dD", "-"]
     if shutil.which(words[0]) is None:
@@ -379,10 +379,11 @@ def test_nothing_else_is_used(tmp_path):
 def test_the_header_says_where_it_comes_from(tmp_path):
     net = NETS["mixed 0"]
     save_c(net, tmp_path / "f.h", "f")
-    assert origin(net) in (tmp_path / "f.h").read_text()
-    assert re.fullmatch(r"plunit [\d.]+; first 32 hex digits of the numbers' SHA-256: [0-9a-f]{32}", origin(net))
+    text = describe_origin(net)
+    assert text in (tmp_path / "f.h").read_text()
+    assert re.fullmatch(r"plunit [\d.]+; first 32 hex digits of the numbers' SHA-256: [0-9a-f]{32}", text)
     other = Network((replace(net.layers[0], bias=net.layers[0].bias + 1e-16), *net.layers[1:]))
-    assert origin(other) != origin(net)
+    assert describe_origin(other) != text
 
 
 @pytest.mark.parametrize("function", [SMALL, LINE, quantize(SMALL, [(-1, 1)] * 2)], ids=lambda f: type(f).__name__)
@@ -412,13 +413,13 @@ def test_names_and_lines_of_others_stay_in_the_comment(tmp_path, language):
 NAMES = ("", "1st", "a b", "x;", "int", "main", "restrict", "class", "é", "unix", "intptr_t", "f_fixed", "a_weight0")
 MESSAGES = [
     *((LINE, {"name": name}, f"one that another header may define, such as f_fixed; got {name!r}") for name in NAMES),
-    (LINE, {"box": [(0, 1)]}, "a curve takes no box; a network does"),
-    (LINE, {"scale": 2.0}, "a curve takes no scale"),
+    (LINE, {"box": [(0, 1)]}, "box is for a network, got a curve"),
+    (LINE, {"scale": 2.0}, "scale is for a network, got a curve"),
     (ensemble([(np.ones((1, 2, 2)), np.zeros((1, 2)))]), {}, "an ensemble of 2"),
-    (STEP, {"dtype": "float"}, "are one number in float32; write the file in double precision"),
-    (quantized("mixed 0"), {"dtype": "float"}, "fixed point takes no dtype; quantize has them"),
-    (quantized("mixed 0"), {"box": [(0, 1)]}, "fixed point takes no box; quantize"),
-    (quantized("mixed 0"), {"scale": 2.0}, "fixed point takes no scale; quantize"),
+    (STEP, {"dtype": "float"}, "round to one number in float32; use double precision"),
+    (quantized("mixed 0"), {"dtype": "float"}, "fixed point has no option dtype; use those of quantize"),
+    (quantized("mixed 0"), {"box": [(0, 1)]}, "fixed point has no option box; use those of quantize"),
+    (quantized("mixed 0"), {"scale": 2.0}, "fixed point has no option scale; use those of quantize"),
     (SMALL, {"box": [(-1, 1)]}, "a box of 2 inputs is 2 pairs (low, high), got 1"),
     (SMALL, {"box": (-1, 1)}, "a box of 2 inputs is 2 pairs (low, high), got (-1, 1)"),
     (SMALL, {"box": [(1, 1), (0, 1)]}, "needs finite low < high"),
@@ -427,7 +428,7 @@ MESSAGES = [
     (SMALL, {"shift": [1, 2, 3]}, "shift must be a finite number or 2 of them"),
     (SMALL, {"dtype": "float", "output_scale": 1e40}, "too large for float"),
     (network([([[1.0]], [0.0]), activation.piecewise([1e308], [0.0, 9.0])]), {}, "too large for double"),
-    (SMALL, {"dtype": "float", "box": [(-1e38, 1e38)] * 2}, "in this box, too large for float32"),
+    (SMALL, {"dtype": "float", "box": [(-1e38, 1e38)] * 2}, "in this box, which is too large for float32"),
 ]
 
 

@@ -19,7 +19,7 @@ def bits(line):
 
 
 def cancelling():
-    """50 kinks that cancel but for rounding: by the tolerance none of them counts."""
+    """50 kinks that cancel up to rounding: within the tolerance, none of them counts."""
     out = np.tile([0.1, -0.1], 50)
     out[1::2] *= 1 + 1e-15
     bias = -np.repeat(np.linspace(-0.9, 0.9, 50), 2)
@@ -85,9 +85,9 @@ MESSAGES = [
     (b"", "Expecting value"),
     (b"\xff\xfe\x00", "codec"),
     (b"PK\x03\x04", "Expecting value"),
-    (b"[1, 2]", "it holds a list, not an object"),
+    (b"[1, 2]", "the content must be an object, got list"),
     (b"[" * 100_000, "nested too deeply"),
-    (b'{"knots": []}', "it lacks intercepts, patterns, slopes, tolerance, values; save_json"),
+    (b'{"knots": []}', "the curve lacks intercepts, patterns, slopes, tolerance, values; save_json"),
     (table(values=[[0], [1, 2], [0]]), "values must be numbers in lists of equal lengths"),
     (table(knots=[[0], [1], [2]]), "knots must be numbers in lists of equal lengths, nested 1"),
     (table(knots=["0", "1", "2"]), "knots must be numbers"),

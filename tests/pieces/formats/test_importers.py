@@ -1,4 +1,4 @@
-"""The contract of importers, on every format: known by content, right, and never anything but one clear line."""
+"""The contract of importers, on every format: recognised by content, read correctly, or refused in one clear line."""
 
 import contextlib
 import dataclasses
@@ -25,7 +25,7 @@ PACKAGES = {  # the formats that need one
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Return a function that writes a file of a format once; its ending says nothing, or another format."""
+    """Return a function that writes a file of a format once; its extension is none, or that of another format."""
     files = {}
 
     def write(name):
@@ -68,7 +68,7 @@ def test_plu_comes_back_as_plu(name, written):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_format_alone_knows_the_file(name, written):
+def test_only_one_format_recognises_the_file(name, written):
     content = Content.of(written(name).path)
     assert [each.name for each in (*IMPORTERS, *REFUSED) if each.recognises(content)] == [name]
 
@@ -76,7 +76,7 @@ def test_one_format_alone_knows_the_file(name, written):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_missing_package_is_named(name, written, monkeypatch):
     if name not in PACKAGES:
-        pytest.skip("this format needs NumPy alone")
+        pytest.skip("this format needs only NumPy")
     path = written(name).path
     for module in [module for module in sys.modules if module.partition(".")[0] == PACKAGES[name]]:
         monkeypatch.setitem(sys.modules, module, None)
@@ -107,13 +107,13 @@ def test_a_broken_package_is_not_taken_for_a_missing_one(error, written, monkeyp
 def test_a_file_that_is_too_large_is_not_read(name, written, monkeypatch):
     path = written(name).path
     monkeypatch.setattr(graphs, "LIMIT", path.stat().st_size - 1)
-    assert f"is {name}: it has {path.stat().st_size:,} bytes; the limit is" in one_line(path)
+    assert f"is {name}: the file has {path.stat().st_size:,} bytes; the limit is" in one_line(path)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_layer_that_is_too_wide_is_not_built(name, written, monkeypatch):
     if name == "a model saved by torch.save":
-        pytest.skip("plunit.torch builds the network, of tensors that are there")
+        pytest.skip("plunit.torch builds the network, from tensors that exist already")
     path = written(name).path
     load(path)
     monkeypatch.setattr(importer, "check_bytes", lambda what, count: refuse(what) if "layer of" in what else None)
@@ -220,13 +220,13 @@ def test_a_known_format_that_is_not_read_is_named_with_the_remedy(name, tmp_path
 def test_an_unknown_format_is_one_line(content, tmp_path):
     (tmp_path / "model.onnx").write_bytes(content)
     text = one_line(tmp_path / "model.onnx")
-    assert "has no known format; known are an ONNX model, " in text
+    assert "has no known format; load reads an ONNX model, " in text
 
 
-@pytest.mark.parametrize(("size", "told"), [(importer._HEAD, ""), (importer._HEAD + 1, "a" * (importer._HEAD - 1))])
-def test_only_a_text_that_goes_on_may_end_within_a_character(size, told, tmp_path):
+@pytest.mark.parametrize(("size", "text"), [(importer._HEAD, ""), (importer._HEAD + 1, "a" * (importer._HEAD - 1))])
+def test_only_a_text_that_continues_may_end_within_a_character(size, text, tmp_path):
     (tmp_path / "text").write_bytes(b"a" * (importer._HEAD - 1) + "\u00e9".encode()[: size - importer._HEAD + 1])
-    assert Content.of(tmp_path / "text").text() == told
+    assert Content.of(tmp_path / "text").text() == text
 
 
 def test_a_folder_and_a_missing_file(tmp_path):

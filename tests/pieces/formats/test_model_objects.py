@@ -142,7 +142,7 @@ def adapted(layer):
 
 
 def with_weights(model):
-    """Give all weights values of their own."""
+    """Give each weight its own value."""
     rng = np.random.default_rng(2)
     model.set_weights([np.abs(rng.normal(size=weight.shape)) + 0.1 for weight in model.get_weights()])
     return model
@@ -248,26 +248,38 @@ def quantised():
 
 
 MESSAGES = {
-    "no layers": (lambda: "text", "model of Keras that is built, got builtins.str"),
-    "not built": (lambda: keras.Sequential([layers.Dense(2)]), "model of Keras that is built, got Sequential"),
-    "tanh": (lambda: sequential(layers.Dense(2, activation="tanh", name="d")), "'d', Dense: its activation 'tanh'"),
-    "a function": (lambda: sequential(layers.Dense(2, activation=tanh)), "test_model_objects.tanh' is not known"),
-    "Softmax": (lambda: sequential(layers.Softmax()), "Softmax: it is not affine or piecewise-linear, or not known"),
-    "a layer of one's own": (lambda: sequential(Dense(2)), "test_model_objects.Dense: it is not affine"),
-    "a threshold": (lambda: sequential(layers.ReLU(threshold=0.5)), "its threshold 0.5 makes it jump"),
+    "no layers": (lambda: "text", "this needs a built Sequential or functional model of Keras, got builtins.str"),
+    "not built": (
+        lambda: keras.Sequential([layers.Dense(2)]),
+        "this needs a built Sequential or functional model of Keras, got Sequential",
+    ),
+    "tanh": (lambda: sequential(layers.Dense(2, activation="tanh", name="d")), "'d', Dense: activation 'tanh'"),
+    "a function": (lambda: sequential(layers.Dense(2, activation=tanh)), "test_model_objects.tanh' is not supported"),
+    "Softmax": (lambda: sequential(layers.Softmax()), "Softmax: not piecewise-linear or not supported"),
+    "a layer of one's own": (lambda: sequential(Dense(2)), "test_model_objects.Dense: not piecewise-linear"),
+    "a threshold": (lambda: sequential(layers.ReLU(threshold=0.5)), "threshold 0.5 makes the function jump"),
     "images": (lambda: sequential(layers.Flatten(), shape=(3, 1)), "this model's has shape (None, 3, 1)"),
-    "int8": (quantised, "it is quantised (int8)"),
-    "a layer that is called twice": (lambda: graph(twice), "is not called once, on the output of the layer before it"),
-    "a sum of two layers": (lambda: graph(branched), "is not called once, on the output of the layer before it"),
-    "two outputs": (lambda: graph(passed_by), "its output is not that of its last layer"),
-    "dropout that is always on": (lambda: graph(lambda x: layers.Dropout(0.5)(x, training=True)), "is not called once"),
-    "a function between layers": (lambda: graph(keras.ops.tanh), "functions between layers are not read"),
+    "int8": (quantised, "the layer is quantised (int8)"),
+    "a layer that is called twice": (
+        lambda: graph(twice),
+        "must be called exactly once, on the output",
+    ),
+    "a sum of two layers": (
+        lambda: graph(branched),
+        "must be called exactly once, on the output",
+    ),
+    "two outputs": (lambda: graph(passed_by), "the output of the model must be that of its last layer"),
+    "dropout that is always on": (
+        lambda: graph(lambda x: layers.Dropout(0.5)(x, training=True)),
+        "must be called exactly once",
+    ),
+    "a function between layers": (lambda: graph(keras.ops.tanh), "functions between layers are not supported"),
     "MLPRegressor, not fitted": (MLPRegressor, "or a Pipeline that ends in one, got MLPRegressor"),
     "MLPRegressor, tanh": (lambda: fitted(MLPRegressor, "one output", activation="tanh"), "has activation='tanh'"),
     "MLPRegressor, exp": (curved_output, "ends in exp, which is not piecewise-linear"),
     "scikit-learn, another step": (
         lambda: make_pipeline(PolynomialFeatures(), LinearRegression()),
-        "the step PolynomialFeatures before the model is not affine, or not known; known are StandardScaler, ",
+        "the step PolynomialFeatures before the model is not affine or not supported; supported: StandardScaler, ",
     ),
     "scikit-learn, a step of one's own": (
         lambda: make_pipeline(type("StandardScaler", (StandardScaler,), {})(), LinearRegression()),
@@ -278,7 +290,7 @@ MESSAGES = {
         "the step RobustScaler has no n_features_in_; fit the Pipeline first",
     ),
     "scikit-learn, exp": (lambda: PoissonRegressor().fit(X, TARGETS["two classes"]), "got PoissonRegressor"),
-    "scikit-learn, no model": (lambda: Pipeline([("none", "passthrough")]), "its last step must be a fitted model"),
+    "scikit-learn, no model": (lambda: Pipeline([("none", "passthrough")]), "the last step must be a fitted model"),
     "scikit-learn, only a step": (lambda: make_pipeline(StandardScaler()), "got StandardScaler without"),
 }
 

@@ -1,4 +1,4 @@
-"""Networks from .nnet files: inputs are clipped, and what a fault in the text is answered with."""
+"""Networks from .nnet files: inputs are clipped, and each fault in the text has its message."""
 
 import numpy as np
 import pytest
@@ -9,20 +9,20 @@ from plunit.pieces.proofs.properties import Domain
 
 GOOD = ["1,2,1,2,", "2,1,", "0,", "-1,-1,", "1,1,", "0,0,0,", "1,1,1,", "3,4,", "5,"]
 CHANGES = {
-    "too many sizes": ({1: "2,1,1,1,"}, "but the sizes [2, 1, 1, 1]"),
-    "sizes": ({1: "2,3,"}, "it has 1 layers from 2 inputs to 1 outputs, but the sizes [2, 3]"),
-    "too few ends": ({3: "-1,"}, "the least values must have 2 numbers, got 1"),
+    "too many sizes": ({1: "2,1,1,1,"}, "do not fit the sizes [2, 1, 1, 1]"),
+    "sizes": ({1: "2,3,"}, "1 layers from 2 inputs to 1 outputs do not fit the sizes [2, 3]"),
+    "too few ends": ({3: "-1,"}, "the smallest values must have 2 numbers, got 1"),
     "too few means": ({5: "0,0,"}, "the means must have 3 numbers, got 2"),
     "a range of 0": ({6: "1,0,1,"}, "a range must not be 0"),
     "a short row": ({7: "3,"}, "row 0 of layer 0 must have 2 numbers, got 1"),
     "a lost bias": ({8: ""}, "bias 0 of layer 0 must have 1 numbers, got 0"),
-    "more rows": ({8: "5,\n6,"}, "it continues after the biases of its last layer"),
+    "more rows": ({8: "5,\n6,"}, "the file must end after the biases of the last layer"),
     "texts": ({7: "3,four,"}, "could not convert string to float: 'four'"),
     "not a number": ({7: "3,nan,"}, "must be finite"),
     "an infinite range": ({6: "inf,1,1,"}, "the ranges must be finite, got inf"),
     "a number with underscores": ({7: "3,1_0,"}, "row 0 of layer 0 must be numbers, got '1_0'"),
-    "ends that are swapped": ({3: "2,-1,"}, "the least values [2.0, -1.0] must not be above the largest, [1.0, 1.0]"),
-    "a last number that is cut": ({8: "5"}, "it ends within a line"),
+    "ends that are swapped": ({3: "2,-1,"}, "the smallest values [2.0, -1.0] must not exceed the largest, [1.0, 1.0]"),
+    "a last number that is cut": ({8: "5"}, "the file ends within a line"),
 }
 
 
@@ -40,7 +40,7 @@ def test_means_and_ranges_are_part_of_the_network(tmp_path):
 
 
 def evaluate(x, least, largest):
-    """3 x_0 + 4 x_1 + 5 as the programs of the format have it, which clip x first."""
+    """3 x_0 + 4 x_1 + 5 as the programs of the format compute it, which clip x first."""
     clipped = [min(max(number, low), high) for number, low, high in zip(x, least, largest, strict=True)]
     return 3 * clipped[0] + 4 * clipped[1] + 5
 

@@ -80,7 +80,7 @@ def test_an_activation_is_exact_at_its_kinks_and_comes_back(name, tmp_path):
 def test_wild_scales(seed, tmp_path):
     net = scaled_network(seed, 2, 5, 3)
     y = run(net, tmp_path / "net.onnx")
-    # differences in the order of sums, seen through the weights behind them
+    # differences in the order of sums, times the weights after them
     size = np.abs(X)
     for layer in net.layers:
         f, size = layer.activation, size @ np.abs(layer.weight).T + np.abs(layer.bias)
@@ -98,11 +98,11 @@ def test_relu_alone(dtype, tmp_path):
 
 def test_bad_options(tmp_path):
     net = network([([[1e300]], [0.0])])
-    with pytest.raises(ValueError, match=r"numbers up to 1\.0e\+300 do not fit float32; use dtype float64"):
+    with pytest.raises(ValueError, match=r"numbers up to 1\.0e\+300 do not fit float32; use dtype='float64'"):
         save_onnx(net, tmp_path / "net", dtype="float32")
     with pytest.raises(ValueError, match="dtype must be float32 or float64, got 'float16'"):
         save_onnx(net, tmp_path / "net", dtype="float16")
-    with pytest.raises(ValueError, match="needs a network, got a curve; give the network"):
+    with pytest.raises(ValueError, match="needs a network, got a curve; save the network"):
         save_onnx(curve(network([([[1.0]], [0.0])]), 0, 1), tmp_path / "net", relu=True)
     with pytest.raises(TypeError, match="pick one with"):
         save_onnx(ensemble([(np.ones((1, 1, 2)), np.ones((1, 2)))]), tmp_path / "net")
@@ -115,7 +115,7 @@ def test_bad_options(tmp_path):
 def test_knots_that_become_one_number_are_refused(relu, tmp_path):
     f = activation.piecewise([1.0, 1 + 1e-9], [0.0, 1e9, 0.0])
     step = network([([[1.0]], [0.0]), f, ([[1.0]], [0.0])])
-    with pytest.raises(ValueError, match=r"two knots near 1.0 are one number in float32; write the file in double"):
+    with pytest.raises(ValueError, match=r"two knots near 1.0 round to one number in float32; use double"):
         save_onnx(step, tmp_path / "step.onnx", dtype="float32", relu=relu)
     save_onnx(step, tmp_path / "step.onnx", relu=relu)
     assert load(tmp_path / "step.onnx")([2.0])[0] == pytest.approx(1.0, abs=1e-6)
@@ -123,7 +123,7 @@ def test_knots_that_become_one_number_are_refused(relu, tmp_path):
 
 def test_knots_of_a_curve_that_become_one_number_are_refused(tmp_path):
     step = Curve([0, 1000, 1000 + 1e-5, 2000], [[0], [0], [1], [1]], [[0], [1 / ((1000 + 1e-5) - 1000)], [0]])
-    with pytest.raises(ValueError, match=r"two knots near 1000.0 are one number in float32"):
+    with pytest.raises(ValueError, match=r"two knots near 1000.0 round to one number in float32"):
         save_onnx(step, tmp_path / "step.onnx", dtype="float32")
     assert not (tmp_path / "step.onnx").exists()
     found = run(step, tmp_path / "step.onnx", [[999.0], [1000.0], [1001.0]])

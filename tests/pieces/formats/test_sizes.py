@@ -1,4 +1,4 @@
-"""Small files that name large arrays, or one array many times: refused before the memory is reserved.
+"""Small files that declare large arrays, or use one array many times: refused before the memory is reserved.
 
 The limits are lowered, so that nothing here is large: what is over the limit has some megabytes.
 """
@@ -25,7 +25,7 @@ def limits(monkeypatch):
 
 
 def again(template, count, last="y"):
-    """Return a text of nodes that each take the result of the one before, the first of them x."""
+    """Return a text of nodes, each of which reads the result of the one before, and the first x."""
     names = ["x", *(f"h{i}" for i in range(count)), last]
     return "; ".join(template.format(before, after) for before, after in itertools.pairwise(names))
 
@@ -123,7 +123,7 @@ def expanded(path):
 
 
 def in_many_places(path):
-    """One layer without numbers many times, in containers that stand twice in each other."""
+    """One layer without numbers many times, in containers that hold each other twice."""
     torch = pytest.importorskip("torch")
     model = torch.nn.Sequential(torch.nn.ReLU())
     for _ in range(14):
@@ -144,7 +144,7 @@ def recompressed(path):
 
 
 def activations(path):
-    """Activations in a row, with a square matrix between each two."""
+    """Consecutive activations, with a square matrix between each two."""
     affine = {"weight": [[0.0]] * 300, "bias": [0.0] * 300}
     relu = {"knots": [[0.0]] * 300, "slopes": [[0, 1]] * 300, "at_zero": [0.0] * 300}
     path.write_text(json.dumps({"layers": [affine, *[relu] * 20]}))
@@ -161,7 +161,7 @@ def test_a_small_file_with_large_arrays_is_refused_first(name, tmp_path):
     assert path.stat().st_size < SMALL // 2
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match=r"; the limit is|GB allowed|its separate file declares"):
+        with pytest.raises(ValueError, match=r"; the limit is|GB allowed|declared for its file"):
             load(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

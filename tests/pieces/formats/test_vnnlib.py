@@ -1,4 +1,4 @@
-"""VNN-LIB: random formulas against an evaluator of their own, hostile files, and what is refused."""
+"""VNN-LIB: random formulas against a separate evaluator, hostile files, and refused ones."""
 
 import gzip
 import itertools
@@ -12,7 +12,7 @@ import pytest
 
 from plunit.pieces import activation, holds, load_specification, load_vnnlib, network
 from plunit.pieces.formats import vnnlib
-from plunit.pieces.formats.vnnlib import parse
+from plunit.pieces.formats.vnnlib import parse_property
 from plunit.pieces.formats.vnnlib_networks import parse_specification
 
 HEAD = "".join(f"(declare-const {name} Real)\n" for name in ("X_0", "X_1", "Y_0", "Y_1"))
@@ -24,7 +24,7 @@ NETWORKS = "(vnnlib-version <2.0>)\n" + "".join(
     for name, x, y in (("f", "X", "Y"), ("g", "U", "V"))
 )
 SECOND = {"X_0": "X[0]", "X_1": "U[0]", "Y_0": "Y[0]", "Y_1": "V[0]", "=": "=="}
-"""What VNN-LIB 2.0 with two networks of one input writes for the words of 1.0."""
+"""The words of VNN-LIB 1.0 in a file of version 2.0 with two networks of one input."""
 
 WORDS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "=": operator.eq}
 
@@ -80,7 +80,7 @@ def test_a_random_formula_has_the_points_that_it_says(seed, version):
     lines = [f"(assert {text_of(asserted[i], words)}) ; (a comment" for i in rng.permutation(len(asserted))]
     wanted = [all(value(tree, point) for tree in asserted) for point in POINTS]
     if version == 1:
-        found = parse(HEAD + "\n".join(lines))
+        found = parse_property(HEAD + "\n".join(lines))
     else:
         pytest.importorskip("vnnlib")
         found = parse_specification(NETWORKS + "\n".join(lines)).property
@@ -104,7 +104,7 @@ def test_numbers_are_added_and_multiplied_exactly(seed, letter):
     term = ["+", ["*", factor, f"{letter}_0"], *added]
     limit = (Fraction(right) - sum(map(Fraction, added))) / Fraction(factor)
     box = "(assert (<= X_0 1e20)) (assert (>= X_0 -1e20)) (assert (and (<= X_1 1) (<= -1 X_1)))"
-    found = parse(f"{HEAD} {box} (assert {text_of([word, term, right])})")
+    found = parse_property(f"{HEAD} {box} (assert {text_of([word, term, right])})")
     near = float(limit)
     for one in (near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf), near + 1.0, near - 1.0):
         x, y = ([one, 0.0], [0.0, 0.0]) if letter == "X" else ([0.0, 0.0], [one, 0.0])
@@ -118,7 +118,7 @@ def test_equivalent_comparisons_have_one_answer(line, version):
     """Each says y >= -1, of y = x on [-0.9, -0.5]."""
     box = "(assert (and (<= X_0 -0.5) (>= X_0 -0.9)))"
     if version == 1:
-        asked = parse(f"(declare-const X_0 Real) (declare-const Y_0 Real) {box} (assert {line})")
+        asked = parse_property(f"(declare-const X_0 Real) (declare-const Y_0 Real) {box} (assert {line})")
     else:
         pytest.importorskip("vnnlib")
         head = "(vnnlib-version <2.0>) (declare-network f (declare-input X_0 real []) (declare-output Y_0 real []))"
@@ -146,7 +146,7 @@ OPEN = "(assert (> X_0 0)) (assert (< X_0 1)) (assert (>= X_1 0)) (assert (<= X_
 )
 def test_open_bounds_of_inputs_count_as_closed_in_a_proof_and_as_open_for_a_witness(line, status):
     """y_0 = x_0, and 0 < x_0 < 1."""
-    asked = parse(f"{HEAD} {OPEN} (assert {line})")
+    asked = parse_property(f"{HEAD} {OPEN} (assert {line})")
     found = holds(network([(np.eye(2), np.zeros(2))]), asked)
     assert found.status == status
     assert found.x is None or (0 < found.x[0] < 1 and asked.contains(found.x, found.y))
@@ -154,7 +154,7 @@ def test_open_bounds_of_inputs_count_as_closed_in_a_proof_and_as_open_for_a_witn
 
 
 def test_strict_and_closed_comparisons_of_outputs_mix():
-    found = parse(f"{HEAD} {BOX} (assert (and (< Y_0 0.5) (<= Y_1 0.5)))")
+    found = parse_property(f"{HEAD} {BOX} (assert (and (< Y_0 0.5) (<= Y_1 0.5)))")
     points = [(0.25, 0.5), (0.5, 0.5), (0.25, 0.75)]
     assert [found.contains([0, 0], y) for y in points] == [True, False, False]
 
@@ -162,7 +162,7 @@ def test_strict_and_closed_comparisons_of_outputs_mix():
 @pytest.mark.parametrize("line", ["(assert (>= X_0 2))", "(assert (or))", "(assert (<= X_0 -1.5))"])
 def test_a_formula_that_no_x_fulfils_holds_of_every_network(line):
     net = network([(np.eye(2), np.zeros(2))])
-    found = parse(f"{HEAD} {BOX} {line}")
+    found = parse_property(f"{HEAD} {BOX} {line}")
     assert not any(found.contains(point[:2], point[2:]) for point in POINTS)
     assert holds(net, found).status == "proved"
 
@@ -187,7 +187,7 @@ def test_two_networks_read_inputs_that_are_set_equal_as_one(tmp_path):
 
 
 def test_equal_inputs_of_one_network_stay_two():
-    """As one, their weights would be added and rounded."""
+    """If they were one input, their weights would be added and rounded."""
     pytest.importorskip("vnnlib")
     text = NETWORKS.replace("X real [1]", "X real [2]") + "(assert (and (== X[0] X[1]) (== X[1] U[0]) (> Y[0] 1.0)))"
     sides = "(assert (and (<= X[0] 1.0) (>= X[0] 0.0) (<= X[1] 1.0) (>= X[1] 0.0)))"
@@ -220,7 +220,7 @@ TWO = "(declare-input A real [1]) (declare-input B real [1])"
         (f"(assert {'(and ' * 200_000}(<= X[0] 1.0){')' * 200_000})", "nested deeper than 100"),
         (f"(declare-network h {TWO} (declare-output C real [1]))", "must have one input"),
         ("(assert (<= X[0] 1.0))\0(assert (>= X[0] 99.0))", "a byte 0"),
-        (f"(assert (<= X[{9**30}] 1.0))", "beyond 64 bits"),
+        (f"(assert (<= X[{9**30}] 1.0))", "exceeds 64 bits"),
         *(
             (f"(declare-network h (declare-input A {kind} [1]) (declare-output C real [1]))", f"got type {short}")
             for kind, short in (("int32", "I32"), ("uint8", "U8"), ("bool", "Bool"), ("string", "Unknown"))
@@ -264,21 +264,21 @@ def test_enough_of_the_random_formulas_have_points():
 
 @pytest.mark.parametrize("word", ["<", ">"])
 def test_a_strict_comparison_is_open(word):
-    found = parse(f"{HEAD} {BOX} (assert ({word} Y_0 0.5))")
+    found = parse_property(f"{HEAD} {BOX} (assert ({word} Y_0 0.5))")
     assert [found.contains([0, 0], [y, 0]) for y in (0.25, 0.5, 0.75)] == [word == "<", False, word == ">"]
 
 
 def test_parts_with_the_same_inputs_are_one_case():
     boxes = [f"(and (<= X_0 {i}) (>= X_0 {i - 1}) (<= X_1 0) (>= X_1 0) ({{}} Y_0 Y_1))" for i in range(3)]
     parts = [box.format(word) for box in boxes for word in ("<=", ">=")]
-    found = parse(f"{HEAD} (assert (or {' '.join(parts)}))")
+    found = parse_property(f"{HEAD} (assert (or {' '.join(parts)}))")
     assert [len(case.conditions) for case in found.cases] == [2, 2, 2]
     assert [case.box[0].tolist() for case in found.cases] == [[-1.0, 0.0], [0.0, 1.0], [1.0, 2.0]]
 
 
 @pytest.mark.parametrize("word", ["<=", ">="])
 def test_a_bound_that_is_no_float_is_rounded_outward_and_is_exact_for_a_witness(word):
-    case = parse(f"{HEAD} {BOX} (assert ({word} (* 3 X_0) 0.5)) (assert (<= Y_0 0))").cases[0]
+    case = parse_property(f"{HEAD} {BOX} (assert ({word} (* 3 X_0) 0.5)) (assert (<= Y_0 0))").cases[0]
     low, high = map(Fraction, case.box[0])
     assert high > Fraction(1, 6) if word == "<=" else low < Fraction(1, 6)
     end, inward = (case.box[0, 1], -1) if word == "<=" else (case.box[0, 0], 1)
@@ -286,7 +286,7 @@ def test_a_bound_that_is_no_float_is_rounded_outward_and_is_exact_for_a_witness(
 
 
 def test_a_part_without_inputs_is_left_out():
-    found = parse(f"{HEAD} {BOX} (assert (or (>= X_0 2) (<= Y_0 1)))")
+    found = parse_property(f"{HEAD} {BOX} (assert (or (>= X_0 2) (<= Y_0 1)))")
     assert len(found.cases) == len(found.cases[0].conditions) == 1
 
 
@@ -303,7 +303,7 @@ def test_a_large_file_is_not_read(packed, tmp_path, monkeypatch):
     monkeypatch.setattr(vnnlib, "BYTES", 10_000)
     content = b" " * 10_001
     (tmp_path / "file").write_bytes(gzip.compress(content) if packed else content)
-    with pytest.raises(ValueError, match="it has more than 10,000 bytes"):
+    with pytest.raises(ValueError, match="the content has more than 10,000 bytes"):
         load_vnnlib(tmp_path / "file")
 
 
@@ -319,33 +319,33 @@ REFUSED = {
     "check-sat": "a line must be declare-const or assert, got check-sat",
     "()": "a line must be declare-const or assert, got ()",
     "(assert)": "a line must be declare-const or assert, got (assert)",
-    "(assert ())": "an assertion must be a comparison, and or or, got ()",
-    "(assert Y_0)": "an assertion must be a comparison, and or or, got Y_0",
-    "(assert (not (<= Y_0 0)))": "known are and, or, and <=, >=, <, >, = of two terms, got (not (<= Y_0 0))",
+    "(assert ())": "an assertion must be a comparison, `and` or `or`, got ()",
+    "(assert Y_0)": "an assertion must be a comparison, `and` or `or`, got Y_0",
+    "(assert (not (<= Y_0 0)))": "an assertion is `and`, `or`, or <=, >=, <, >, = of two terms, got (not (<= Y_0 0))",
     "(assert (<= Y_0))": "of two terms, got (<= Y_0)",
     "(assert (<= Y_0 nan))": "nan is neither a number nor",
     "(assert (<= Y_0 1_0))": "1_0 is neither a number nor",
-    "(assert (<= Y_0 1e999))": "its numbers are too large",
+    "(assert (<= Y_0 1e999))": "numbers are too large",
     "(assert (<= Y_0 ()))": "a term is a number, a variable, or +, - or * of terms, got ()",
-    "(assert (<= (* Y_0 Y_1) 0))": "two variables are multiplied, and terms must be linear: (* Y_0 Y_1)",
+    "(assert (<= (* Y_0 Y_1) 0))": "terms must be linear, but two variables are multiplied: (* Y_0 Y_1)",
     "(assert (<= (/ Y_0 2) 0))": "a term is a number, a variable, or +, - or * of terms, got (/ Y_0 2)",
     "(assert (<= Y_0 X_0))": "a comparison has inputs and outputs: (<= Y_0 X_0)",
     "(assert (<= 1 2))": "a comparison has no variable: (<= 1 2)",
     "(assert (<= (* 0.1 3 Y_0) 1))": "write each factor as one number",
     "(assert (<= (+ Y_0 (* 1e-30 Y_0)) 1))": "write each factor as one number",
-    f"(assert (<= (* {'1e-300 ' * 10**5} Y_0) 1))": "a product of its numbers has more than 8,192 bits",
-    "(assert (<= (* 1e300 1e300 Y_0) 1))": "its numbers are too large",
-    "(assert (<= Y_0 0)": "1 parentheses are not closed at its end",
-    "(assert (<= Y_0 0)))": "it closes a parenthesis that is not open",
+    f"(assert (<= (* {'1e-300 ' * 10**5} Y_0) 1))": "a product of numbers has more than 8,192 bits",
+    "(assert (<= (* 1e300 1e300 Y_0) 1))": "numbers are too large",
+    "(assert (<= Y_0 0)": "1 parentheses are not closed at the end",
+    "(assert (<= Y_0 0)))": "a parenthesis is closed that is not open",
     # hostile ones
     "(assert " + "(or " * 10**5 + "(<= Y_0 0)" + ")" * 10**5 + ")": "nested deeper than 100",
     "(assert (<= " + "(- " * 90 + "Y_0" + ")" * 90 + " 0))" + "(" * 200: "nested deeper than 100",
-    f"(assert {OR})" * 40: "and at most 100,000 and 2,000,000 are read",
-    f"(assert (and {' '.join([OR] * 40)}))": "and at most 100,000 and 2,000,000 are read",
+    f"(assert {OR})" * 40: "the limits are 100,000 and 2,000,000",
+    f"(assert (and {' '.join([OR] * 40)}))": "the limits are 100,000 and 2,000,000",
     f"(assert (or {' '.join(['(<= Y_0 0)'] * 3000)}))" + "(assert (<= Y_1 0))" * 1000: "3,000 cases with 3,012,000",
     "(" * 50: "50 parentheses are not closed",
     "(assert " + "Y" * 10**6 + ")": "got YYYY",
-    "(assert (<= Y_0 " + "9" * 10**5 + "))": "its numbers are too large",
+    "(assert (<= Y_0 " + "9" * 10**5 + "))": "numbers are too large",
 }
 BROKEN = [b"", b"\xff\xfe", b"\x1f\x8b broken", gzip.compress(b"(" * 999, mtime=0)[:-9]]
 CASES = [

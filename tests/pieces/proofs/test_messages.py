@@ -58,10 +58,10 @@ LARGE = network([([[1e200]], [0.0]), activation.relu(), ([[1e200]], [0.0])])
         (
             lambda: holds(UNUSED, Property.always([(0, 1), (-1e308, 1e308)], [[1.0]], [1.0])),
             ValueError,
-            "take a smaller domain",
+            "use a smaller domain",
         ),
-        (lambda: lipschitz(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "take a smaller domain"),
-        (lambda: polygons(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "take a smaller domain"),
+        (lambda: lipschitz(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "use a smaller domain"),
+        (lambda: polygons(UNUSED, [(0, 1), (-1e308, 1e308)]), ValueError, "use a smaller domain"),
         (lambda: distance(LINE, LINE, [(-1, 1)]), TypeError, "their own domain"),
         (lambda: distance(NET, NET), TypeError, "without a box"),
         (lambda: distance(NET, dense_network(0, 3, 4, 1), BOX), ValueError, "3 -> 2 and 3 -> 1"),

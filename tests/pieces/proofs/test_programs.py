@@ -159,13 +159,13 @@ def test_a_header_states_what_was_proved_about_its_program(tmp_path):
 
 
 ERRORS = [
-    (lambda: FloatNetwork(STEP, "half"), "dtype must be one of float, double, got 'half'"),
+    (lambda: FloatNetwork(STEP, "half"), "dtype must be one of double, float, got 'half'"),
     (lambda: FloatNetwork(network([([[1e39]], [0.0])])), "a number of the network is too large for float"),
     (lambda: maximum(FloatNetwork(STEP), [(0.1, 0.1)]), "input 0 has no float in [0.1, 0.1]"),
     (lambda: holds(FloatNetwork(STEP), Property.always([(0.1, 0.1)], [[1.0]], [0.0])), "input 0 has no float"),
     (lambda: maximum(quantize(STEP, [(-1, 1)]), [(-1, 2)]), "the program is for x in [[-1.0, 1.0]]"),
     (lambda: maximum(FloatNetwork(STEP), [(-1e39, 1)]), "too large"),
-    (lambda: FloatNetwork(STEP)(1.0), "this network takes x of shape [..., 1], got ()"),
+    (lambda: FloatNetwork(STEP)(1.0), "this network expects x of shape [..., 1], got ()"),
 ]
 
 

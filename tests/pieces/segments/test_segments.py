@@ -1,4 +1,4 @@
-"""Least-squares segments against curves that are known and the normal equations."""
+"""Least-squares segments against known curves and the normal equations."""
 
 import numpy as np
 import pytest
@@ -164,8 +164,8 @@ def test_more_segments_than_close_points_allow_are_not_worse_than_a_line(seed, n
         (([1, 2, 3], [1, 2]), r"equal lengths, got x \(3,\), y \(2,\)"),
         (([[1, 2]], [[1, 2]]), "one axis"),
         (([2, 2, 2], [1, 2, 3]), "two or more different x, got 1"),
-        (([1, 2, 3], [1, 2, 3], 3), "between 1 and 2, .* got 3"),
-        (([1, 1, 2], [1, 2, 3], 2), "between 1 and 1, .* got 2"),
+        (([1, 2, 3], [1, 2, 3], 3), "from 1 to 2, .* got 3"),
+        (([1, 1, 2], [1, 2, 3], 2), "from 1 to 1, .* got 2"),
         (([0, 5e-324], [0, 1]), "units"),
         (([-1e308, 1e308], [0, 1]), "units"),
         (([0, 1, 2], [1e200, 0, 1]), "units"),

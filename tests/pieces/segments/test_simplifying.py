@@ -1,4 +1,4 @@
-"""Fewest pieces and least error, against searches that know nothing of tubes: linear programs and paths on a grid."""
+"""Fewest pieces and least error, against searches that use no tubes: linear programs and paths on a grid."""
 
 import itertools
 
@@ -35,7 +35,7 @@ def least_error(f, knots):
 
 
 def search(f, pieces, grid):
-    """Return the least error over knots of a grid and those of f, made better by a search from the best ones."""
+    """Return the least error over knots of a grid and those of f, improved by a search from the best ones."""
     minimize = pytest.importorskip("scipy.optimize").minimize
     low, high = f.low, f.high
 
@@ -119,7 +119,7 @@ def test_more_pieces_and_less_error_go_together(seed):
     for most, error in ((3, errors[2]), (10, errors[9]), (25, errors[24])):
         again = simplify(f, tolerance=error * (1 + 1e-9))
         assert len(again.curve.slopes) <= most
-        # a little less allowed, and so many pieces do not do
+        # with a slightly smaller tolerance, this number of pieces is not enough
         assert len(simplify(f, tolerance=error * (1 - 1e-6)).curve.slopes) > most
 
 

@@ -1,4 +1,4 @@
-"""Every layer of images against the module itself, in float64 on random inputs, and convolutions against a loop."""
+"""Layers of images against the modules themselves, in float64 on random inputs, and convolutions against a loop."""
 
 import numpy as np
 import pytest
@@ -106,21 +106,21 @@ def test_every_layer_has_a_case():
         (nn.MaxPool1d(2), None, r"layer '0', MaxPool1d.*shape=\(channels, length\)"),
         (nn.BatchNorm2d(2).eval(), None, r"layer '0', BatchNorm2d.*shape=\(channels, height, width\)"),
         (nn.Conv2d(1, 1, 3), (5,), r"must have the axes \(channels, height, width\), got features of shape \(5,\)"),
-        (nn.Conv2d(2, 1, 3), (1, 5, 5), r"layer '0', Conv2d.*does not accept features of shape \(1, 5, 5\)"),
-        (nn.Conv2d(1, 1, 3, padding=5, padding_mode="reflect"), (1, 5, 5), "does not accept features of shape"),
+        (nn.Conv2d(2, 1, 3), (1, 5, 5), r"layer '0', Conv2d.*features of shape \(1, 5, 5\) are not accepted"),
+        (nn.Conv2d(1, 1, 3, padding=5, padding_mode="reflect"), (1, 5, 5), r"features of shape .* are not accepted"),
         (nn.BatchNorm1d(2).eval(), (2, 5, 5), r"must have the axes \(channels, length\)"),
-        (nn.BatchNorm2d(3).eval(), (2, 5, 5), "it has 3 channels.*has 2"),
+        (nn.BatchNorm2d(3).eval(), (2, 5, 5), "the layer has 3 channels.*has 2"),
         (nn.BatchNorm2d(2), (2, 5, 5), r"call .eval\(\)"),
-        (nn.Dropout(), (3,), r"layer '0', Dropout.*random; call .eval\(\)"),
-        (nn.MaxPool2d(2, return_indices=True), (1, 4, 4), "returns indices"),
-        (nn.MaxPool1d(2, padding=1, dilation=3), (1, 2), "nothing but padding"),
-        (nn.Flatten(-4), (1, 4, 4), "axis of the batch"),
-        (nn.Unflatten(0, (1, 1)), (4,), "after that of the batch"),
-        (nn.Unflatten(-2, (1, 1)), (4,), "after that of the batch"),
-        (nn.Unflatten("a", (2, 2)), (4,), "number of an axis"),
-        (nn.Unflatten(1, (2, -1)), None, "number of its features"),
-        (nn.Unflatten(1, (2, 3)), (5,), "does not accept features of shape"),
-        (PLU(learnable=True, num_parameters=3, dim=0), (3, 4, 4), "cannot be that of the channels"),
+        (nn.Dropout(), (3,), r"layer '0', Dropout.*random in training mode; call .eval\(\)"),
+        (nn.MaxPool2d(2, return_indices=True), (1, 4, 4), "return_indices=True is not supported"),
+        (nn.MaxPool1d(2, padding=1, dilation=3), (1, 2), "only padding"),
+        (nn.Flatten(-4), (1, 4, 4), "the batch axis would be flattened"),
+        (nn.Unflatten(0, (1, 1)), (4,), "after the batch axis"),
+        (nn.Unflatten(-2, (1, 1)), (4,), "after the batch axis"),
+        (nn.Unflatten("a", (2, 2)), (4,), "after the batch axis, got 'a'"),
+        (nn.Unflatten(1, (2, -1)), None, "its number of features"),
+        (nn.Unflatten(1, (2, 3)), (5,), r"features of shape .* are not accepted"),
+        (PLU(learnable=True, num_parameters=3, dim=0), (3, 4, 4), "cannot be the channel axis"),
         (nn.ReLU(), None, r"give to_network\(model, shape=\(features,\)\)"),
     ],
 )

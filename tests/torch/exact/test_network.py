@@ -1,4 +1,4 @@
-"""Models as exact networks: layers of features, residual sums, and what is refused, against the module itself."""
+"""Models as exact networks: layers of features and residual sums against the modules themselves, and refused models."""
 
 import copy
 from fractions import Fraction
@@ -124,7 +124,7 @@ def test_a_parametrised_weight_is_evaluated(norm):
         nn.Linear(1, 4, dtype=torch.float64), PLU(), layer, PLU(), nn.Linear(4, 1, dtype=torch.float64)
     )
     with torch.no_grad():
-        # the weight that was there when the layer was made would be a stale one
+        # the weight at the layer's creation would be stale
         for parameter in layer.parametrizations.parameters():
             parameter *= 1.3
     with pytest.raises(ValueError, match=r"layer '2', Linear.*parametrised weight .* call .eval\(\)"):
@@ -194,14 +194,14 @@ REFUSED = [
     (lambda: None, TypeError, "layer '1' is None"),
     (itself, ValueError, r"layer '1.again' contains itself"),
     (lambda: nn.Linear(4, 1), ValueError, r"layer '1', Linear.*expects 4 features, but its input has shape \(3,\)"),
-    (lambda: without_weight(nn.Linear(3, 1)), ValueError, r"layer '1', Linear.*it has no weight"),
-    (lambda: without_weight(nn.Linear(3, 1), weight=None), ValueError, r"layer '1', Linear.*it has no weight"),
+    (lambda: without_weight(nn.Linear(3, 1)), ValueError, r"layer '1', Linear.*the layer has no weight"),
+    (lambda: without_weight(nn.Linear(3, 1), weight=None), ValueError, r"layer '1', Linear.*the layer has no weight"),
     (lambda: of_nan(nn.Linear(3, 1)), ValueError, "finite"),
     (lambda: nn.BatchNorm1d(3), ValueError, r"layer '1', BatchNorm1d.*call .eval\(\)"),
     (lambda: nn.BatchNorm1d(3, track_running_stats=False).eval(), ValueError, "track_running_stats"),
     (lambda: nn.PReLU(2), ValueError, "layer '1', PReLU.*has 2 channels.*has 3"),
-    (lambda: PLU(learnable=True, num_parameters=3, dim=2), ValueError, "layer '1', PLU.*axis 2 of its input"),
-    # what may compute something else
+    (lambda: PLU(learnable=True, num_parameters=3, dim=2), ValueError, "layer '1', PLU.*axis 2 of the input"),
+    # modules that may compute something else
     (lambda: Doubled(nn.Linear(3, 3)), TypeError, r"layer '1', Doubled\(\), overrides forward"),
     (lambda: with_attribute(nn.ReLU(), forward=torch.tanh), TypeError, "layer '1', ReLU.*overrides forward"),
     (lambda: with_hook(nn.Linear(3, 3), "register_forward_hook"), ValueError, r"layer '1', Linear.* forward hooks"),
@@ -209,10 +209,14 @@ REFUSED = [
     (lambda: with_hook(nn.Sequential(), "register_forward_hook"), ValueError, r"layer '1', Sequential.* hooks"),
     (lambda: nn.utils.weight_norm(nn.Linear(3, 3)), ValueError, r"Linear.*\(WeightNorm\).*parametrizations"),
     (lambda: nn.utils.spectral_norm(nn.Linear(3, 3)), ValueError, r"layer '1', Linear.*\(SpectralNorm\)"),
-    (lambda: nn.Linear(3, 3, dtype=torch.complex64), ValueError, r"layer '1', Linear.*complex \(torch.complex64\)"),
+    (
+        lambda: nn.Linear(3, 3, dtype=torch.complex64),
+        ValueError,
+        "layer '1', .*must be real, got torch.complex64",
+    ),
     (lambda: nn.Linear(3, 3, device="meta"), ValueError, "Linear.*on the meta device, which holds no numbers"),
     (lambda: nn.LazyLinear(3), ValueError, r"layer '1', LazyLinear.*\(_infer_parameters\)"),
-    # what is no residual sum
+    # modules that are no residual sums
     (lambda: Residual(nn.Linear(3, 2)), ValueError, r"Residual\(\): .*equal shapes, got \(3,\) and \(2,\)"),
     (lambda: Residual(nn.Tanh()), TypeError, "layer '1.body' is Tanh"),
     (lambda: Residual(nn.ReLU(inplace=True)), ValueError, r"starts with ReLU\(inplace=True\), which changes x"),
@@ -225,7 +229,7 @@ REFUSED = [
 @pytest.mark.parametrize(("make", "error", "message"), REFUSED)
 def test_what_is_refused_is_named_in_one_line(make, error, message):
     model = nn.Sequential(nn.Linear(2, 3), nn.Identity())
-    # past add_module, so that any object can stand there
+    # not by add_module, so that any object can be set
     model._modules["1"] = make()
     with pytest.raises(error, match=message) as raised:
         to_network(model)

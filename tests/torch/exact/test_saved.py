@@ -1,4 +1,4 @@
-"""Reading a saved model: every layer that has pieces, and no code of the file's choice."""
+"""Saved models: every piecewise-linear layer is read, and no code that the file names is executed."""
 
 import os
 import re
@@ -49,12 +49,12 @@ def test_what_an_archive_unpacks_to_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(graphs, "LIMIT", 100_000)
     with zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model/data.pkl", bytes(10**6))
-    with pytest.raises(ValueError, match="unpacked, has 1,000,000 bytes"):
+    with pytest.raises(ValueError, match="unpacked file has 1,000,000 bytes"):
         load(tmp_path / "bomb.pt")
 
 
 class Trap:
-    """An object whose unpickling makes a folder."""
+    """An object that creates a folder when it is unpickled."""
 
     def __init__(self, path):
         self.path = path
@@ -69,16 +69,19 @@ def damaged(path):
 
 
 BAD = {
-    "tanh.pt": (lambda path: save(path, nn.Linear(1, 1), nn.Tanh()), "it holds torch.nn.modules.activation.Tanh, and"),
+    "tanh.pt": (
+        lambda path: save(path, nn.Linear(1, 1), nn.Tanh()),
+        "the file holds torch.nn.modules.activation.Tanh,",
+    ),
     "state.pt": (
         lambda path: torch.save(nn.Linear(1, 1).state_dict(), path),
-        "it holds OrderedDict, not a model;",
+        "the file holds OrderedDict, not a model;",
     ),
-    "damaged.pt": (damaged, "it cannot be read as a saved model"),
+    "damaged.pt": (damaged, "the file cannot be read as a saved model"),
     "norm.pt": (lambda path: torch.save(nn.Sequential(nn.Linear(1, 2), nn.BatchNorm1d(2)), path), "layer '1'"),
     "trap.pt": (
         lambda path: torch.save(Trap(str(path.with_suffix(".out"))), path),
-        f"it holds {os.mkdir.__module__}.mkdir, and",
+        f"the file holds {os.mkdir.__module__}.mkdir, but",
     ),
 }
 

@@ -1,6 +1,6 @@
-"""f(x) = G x + b on every polygon by its pattern, G = W_n D_{n-1} W_{n-1} ... D_1 W_1 with D_i = diag f_i'.
+"""f(x) = G x + b on every polygon, from its pattern: G = W_n D_{n-1} W_{n-1} ... D_1 W_1 with D_i = diag f_i'.
 
-Maps by the chain rule are exact to rounding even on the thinnest polygon. Maps from differences of values are not.
+The chain rule gives maps that are exact up to rounding even on the thinnest polygon; differences of values would not.
 Neighbours with equal maps are one piece: `group_starts` along a line, `same_maps` on a plane.
 """
 
@@ -30,7 +30,7 @@ class Maps(NamedTuple):
 def maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
     """Return the affine maps of polygons with these patterns and members [polygons].
 
-    The tolerance is 32 times the rounding error of the gradient, by the rule of `tolerance` from the last layer back.
+    The tolerance is 32 times the rounding error of the gradient, tracked from the last layer back as in `tolerance`.
     """
     parts = (([above[:, part] for above in patterns], member[part]) for part in blocks(len(member), BLOCK))
     found = (_maps(nets, *part) for part in parts)
@@ -39,7 +39,7 @@ def maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
 
 def _maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
     outputs, last = nets.outputs, nets.layers[-1]
-    # a row for each output of each polygon
+    # one row for each output of each polygon
     who = np.repeat(member, outputs)
     rows = np.broadcast_to(of_members(last.weight, member), (len(member), *last.weight.shape[1:]))
     rows = rows.reshape(len(who), -1)
@@ -60,10 +60,10 @@ def _maps(nets: Ensemble, patterns: Sequence[Words], member: Ints) -> Maps:
 
 
 def group_starts(slopes: Floats, tolerance: Floats, fresh: Bools) -> Bools:
-    """Return the pieces [n] that start a group of equal slopes [n, out]; `fresh` ones always do.
+    """Return which pieces [n] start a group of equal slopes [n, out]; `fresh` pieces always do.
 
-    Slopes are equal where they differ by no more than the sum of their tolerances. A piece joins a group if its slope
-    is equal to that of its neighbour and to that of the first piece of the group: so small differences do not add up.
+    Slopes are equal if they differ by at most the sum of their tolerances. A piece joins a group if its slope equals
+    that of its neighbour and that of the first piece of the group, so that small differences do not add up.
     """
     first = fresh.copy()
     first[1:] |= (np.abs(np.diff(slopes, axis=0)) > tolerance[1:] + tolerance[:-1]).any(axis=1)
@@ -79,8 +79,8 @@ def group_starts(slopes: Floats, tolerance: Floats, fresh: Bools) -> Bools:
 def same_maps(maps: Maps, pairs: Ints) -> Ints:
     """Return the functional piece of each polygon, 0, 1, ...; `pairs` [n, 2] are neighbours.
 
-    Gradients are equal where they differ by no more than the sum of their tolerances; being continuous, neighbours with
-    equal gradients have one affine map. All polygons of a piece equal its first: small differences do not add up.
+    Gradients are equal if they differ by at most the sum of their tolerances. By continuity, neighbours with equal
+    gradients have the same affine map. All polygons of a piece equal its first, so small differences do not add up.
     """
     equal = _equal(maps, *pairs.T)
     group = components(len(maps.gradient), pairs[equal])
@@ -100,7 +100,7 @@ def _equal(maps: Maps, one: Ints, two: Ints) -> Bools:
 
 
 def components(count: int, pairs: Ints) -> Ints:
-    """Return the connected component, 0, 1, ..., of each vertex of a graph with these pairs as edges.
+    """Return the connected component, 0, 1, ..., of each vertex of a graph whose edges are these pairs.
 
     >>> components(5, np.array([[0, 3], [3, 4]])).tolist()
     [0, 1, 2, 0, 0]

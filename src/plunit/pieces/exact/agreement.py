@@ -1,9 +1,9 @@
-"""Values come from points and slopes from patterns: the two must agree, or an error says where they do not.
+"""Values come from points, slopes from patterns: the two must agree, or an error says where they do not.
 
-They agree to 1e-7 of the largest |f| on the domain, or of the largest term in the sum that f is, beyond the rounding of
-x. Otherwise a piece too short for floating-point numbers was lost there, or rounding inside the network is larger than
-that. The errors that `tolerance` follows are not added to the 1e-7: where a step collapses they are as large as the
-step.
+They agree if they differ by at most 1e-7 of the largest |f| on the domain, or of the largest term in the sum that makes
+f, apart from the rounding of x. Otherwise a piece too short for floating-point numbers was lost, or rounding inside the
+network is larger than that. The errors that `tolerance` tracks are not added to the 1e-7: where a step collapses they
+are as large as the step.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ AGREE = 1e-7
 
 _REASON = (
     "pieces there are too short, or rounding is too large, for double precision; give the weights more even scales, or "
-    "take a domain without that place"
+    "use a domain without that place"
 )
 
 
 def gaps(knots: Floats, values: Floats, slopes: Floats, tolerance: Floats) -> tuple[Floats, Floats]:
-    """Return |values[i + 1] - values[i] - slopes[i] h| with h = knots[i + 1] - knots[i], and what rounding allows."""
+    """Return |values[i + 1] - values[i] - slopes[i] h|, h = knots[i + 1] - knots[i], and the part rounding explains."""
     step = np.diff(knots)[:, None]
     reach = np.abs(knots[1:, None]) + np.abs(knots[:-1, None])
     allowed = SAFETY * EPS * np.abs(slopes) * reach + tolerance * step
@@ -51,16 +51,16 @@ def check_agreement(knots: Floats, values: Floats, slopes: Floats, tolerance: Fl
 
 
 def raise_tolerance(knots: Floats, values: Floats, slopes: Floats, tolerance: Floats) -> Floats:
-    """Return the tolerance, raised to the difference of values and slopes where that is larger."""
+    """Return the tolerance, raised to the difference between values and slopes where that is larger."""
     gap, allowed = gaps(knots, values, slopes, tolerance)
     large = gap > allowed + AGREE * np.abs(values).max(axis=0)
     return np.where(large, gap / np.diff(knots)[:, None], tolerance) if large.any() else tolerance
 
 
 def check_line(nets: Ensemble, line: Polyline, x: Floats) -> tuple[Polyline, dict[int, str]]:
-    """Return the line, and its faults by member; x: [n, in], the inputs at its points.
+    """Return the line, and the faults found in it by member; x: [n, in], the inputs at its points.
 
-    Where a sum cancels, values agree with slopes to the rounding of its terms only. The error of the slope is raised
+    Where a sum cancels, values agree with slopes only up to the rounding of its terms. The error of the slope is raised
     there.
     """
     value, (slope, slope_error) = line.value[:, 0], line.slope.swapaxes(0, 1)
@@ -84,9 +84,9 @@ def check_line(nets: Ensemble, line: Polyline, x: Floats) -> tuple[Polyline, dic
 
 
 def mesh_faults(nets: Ensemble, mesh: Mesh, patterns: Sequence[Words]) -> dict[int, str]:
-    """Return the faults of the values at the vertices of a mesh, by member.
+    """Return the faults found in the values at the vertices of a mesh, by member.
 
-    The values are compared with the maps of the polygons around where an error is large, and only there.
+    Only values with large errors are compared with the maps of the surrounding polygons.
     """
     value, error = mesh.state.swapaxes(0, 1)
     scale = AGREE * _largest(np.abs(value), mesh.member, nets.members)
@@ -106,7 +106,7 @@ def mesh_faults(nets: Ensemble, mesh: Mesh, patterns: Sequence[Words]) -> dict[i
     return {
         int(
             member[i]
-        ): f"at x = {_text(place[i])} f is {_text(value[vertex[i]])}, but by the map of an adjacent polygon "
+        ): f"at x = {_text(place[i])} f is {_text(value[vertex[i]])}, but the map of an adjacent polygon gives "
         f"{_text(expected[i])}: {_REASON}"
         for i in reversed(np.flatnonzero(lost.any(axis=1)))
     }

@@ -1,4 +1,4 @@
-"""Points of a line or of a plane before an activation: the value of each unit, and its side of each knot."""
+"""Points of a line or a plane before an activation: the value of each unit, and its side of each knot."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from plunit.pieces.rounding import EPS
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points of the domain before an activation, decided once.
+    """Points of the domain before an activation, each decided once.
 
     place: [n, d]; member: [n].
-    state: [2, units] for each point, z and its error; a unit on a knot has been put there (see `layer`).
+    state: [2, units] for each point, z and its error; a unit on a knot has been moved there (see `tolerance`).
     sides: [2, words, n], the knots that each point is above, and those that it is below, as bits.
     """
 
@@ -29,7 +29,7 @@ class Points:
 
     @classmethod
     def at(cls, units: Units, place: Floats, state: Floats, member: Ints) -> Points:
-        """Decide the sides of points; `state` is changed in place."""
+        """Return points with their sides decided; `state` is changed in place."""
         sides = units.sides(state, member)
         units.settle(state, member, sides)
         return cls(place, state, member, sides)
@@ -43,7 +43,7 @@ class Points:
 
 
 def join_points(*parts: Points) -> Points:
-    """Return the points of all parts in order."""
+    """Return the points of all parts, in order."""
     return Points(
         np.concatenate([part.place for part in parts]),
         np.concatenate([part.state for part in parts]),
@@ -53,7 +53,7 @@ def join_points(*parts: Points) -> Points:
 
 
 class Pool:
-    """Points in an array that grows: old ones are copied only when its capacity is exhausted."""
+    """Points in arrays that grow: old points are copied only when the capacity is exhausted."""
 
     def __init__(self, points: Points) -> None:
         self._room, self._count = points, len(points)
@@ -64,7 +64,7 @@ class Pool:
         return self._room.take(slice(self._count))
 
     def append(self, new: Points) -> None:
-        """Put new points after the old ones."""
+        """Append new points to the old ones."""
         old, start, self._count = self.points, self._count, self._count + len(new)
         if self._count > len(self._room):
             # unused memory costs nothing
@@ -86,8 +86,8 @@ def cuts(
 ) -> tuple[list[Points], Ints]:
     """Return new points in parts, and the segment of each, in order along the segments tail[i] -> head[i].
 
-    With the new points in place no unit is below a knot at one end of a segment and above it at the other. `check` is
-    called with the number of new points so far, and raises if it is too large.
+    With the new points in place, no unit is below a knot at one end of a segment and above it at the other. `check` is
+    called with the number of new points so far, and raises an error if it is too large.
     """
     parts, segments, total = [], [np.zeros(0, dtype=np.int64)], 0
     for block in blocks(len(tail), 2**21 // max(points.sides.shape[1] * WORD, 1) + 1):
@@ -113,10 +113,10 @@ def _cuts(units: Units, points: Points, tail: Ints, head: Ints) -> tuple[Points,
         if not crowded.any():
             break
         points, parts = _subdivide(points, parts, crowded, part, rank, new)
-    owners, ranks, made = zip(*found, strict=True)
+    owners, ranks, cut_points = zip(*found, strict=True)
     segment = np.concatenate(owners)
     order = np.lexsort((np.concatenate(ranks), segment))
-    return join_points(*made).take(order), segment[order]
+    return join_points(*cut_points).take(order), segment[order]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,14 +130,14 @@ class _Segments:
 
 
 def _ranks(part: Ints, span: Floats) -> Floats:
-    """Return increasing numbers within span [parts, 2] for new points that are in order, part after part."""
+    """Return increasing numbers within span [parts, 2] for new points in order, part after part."""
     count = np.bincount(part, minlength=len(span))
     owner, rank = runs(count)
     return np.asarray(span[owner, 0] + (rank + 1) / (count[owner] + 1) * (span[owner, 1] - span[owner, 0]))
 
 
 def _sharpest(units: Units, points: Points, parts: _Segments) -> tuple[Ints, Ints, Floats, Bools]:
-    """Return part, line and weights (1 - s, s) of the sharpest cut of every cluster, and which parts are crowded.
+    """Return part, line and weights (1 - s, s) of the sharpest cut of each cluster, and which parts are crowded.
 
     The cuts are in order. A part is crowded if one of its clusters has several cuts.
     """
@@ -145,10 +145,10 @@ def _sharpest(units: Units, points: Points, parts: _Segments) -> tuple[Ints, Int
     start, stop = points.sides[:, :, tail], points.sides[:, :, head]
     part, line = set_bits(start[0] & stop[1] | start[1] & stop[0])
     knot, unit = units.level(points.member[tail[part]], line), units.decode(line)[1]
-    (back, before), (front, behind) = (points.state[end[part], :, unit].T for end in (tail, head))
+    (back, back_error), (front, front_error) = (points.state[end[part], :, unit].T for end in (tail, head))
     back, front = np.abs(back - knot), np.abs(front - knot)
     weights = np.stack([front, back]) / (back + front)
-    blur = SAFETY * (weights[0] * before + weights[1] * behind) / (back + front) + 4 * EPS
+    blur = SAFETY * (weights[0] * back_error + weights[1] * front_error) / (back + front) + 4 * EPS
     order = np.lexsort((weights[1], part))
     part, line, weights, blur = part[order], line[order], weights[:, order], blur[order]
     s = weights[1]
@@ -166,9 +166,9 @@ def _between(units: Units, points: Points, tail: Ints, head: Ints, weights: Floa
     """Return the points (1 - s) tail + s head, each exactly on its line.
 
     A point is above or below a line only if an end of its segment is. So if both ends are on a line, all points between
-    them are on it, whatever rounding gives. Therefore splitting always ends.
+    them are on it, despite rounding. Therefore splitting always ends.
     """
-    # with s and 1 - s both given nothing cancels: near 0, and near either end, a place is exact to rounding
+    # with both s and 1 - s given, nothing cancels: near 0, and near either end, a place is exact up to rounding
     back, front = weights[:, :, None]
     start, stop = points.place[tail], points.place[head]
     place = np.minimum(np.maximum(back * start + front * stop, np.minimum(start, stop)), np.maximum(start, stop))
@@ -190,7 +190,7 @@ def _between(units: Units, points: Points, tail: Ints, head: Ints, weights: Floa
 def _subdivide(
     points: Points, parts: _Segments, crowded: Bools, part: Ints, ranks: Floats, new: Points
 ) -> tuple[Points, _Segments]:
-    """Return the crowded parts as the parts between their ends and the new points; `part` is in order."""
+    """Return the crowded parts, divided at the new points; `part` is in order."""
     inside = np.flatnonzero(crowded[part])
     old = np.flatnonzero(crowded)
     pool = join_points(points.take(parts.tail[old]), points.take(parts.head[old]), new.take(inside))

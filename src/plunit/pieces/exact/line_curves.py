@@ -1,6 +1,6 @@
 """f(x) = values[i] + slopes[i] (x - knots[i]) on [knots[i], knots[i + 1]]: exact piecewise-linear curves.
 
-`curve`, `curves`, `counts` and `along` find the curves of networks; `solve` and `curve_distance` work on curves.
+`curve`, `curves`, `counts` and `along` compute the curves of networks; `solve` and `curve_distance` work on curves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from plunit.pieces.networks import Ensemble, Network, as_ensemble, check_network
 from plunit.pieces.rounding import EPS
 
 _TOLERANCE = 512 * EPS
-"""The default tolerance: numbers closer than that, relative to the largest, are equal."""
+"""The default tolerance: numbers that differ by less, relative to the largest, are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,12 @@ class Curve:
         knots: [n + 1], increasing; the first and the last are the ends of the domain.
         values: [n + 1, out], f at the knots.
         slopes: [n, out], f' between them; they must agree with the values.
-        patterns: how many activation patterns the network goes through; n by default.
+        patterns: the number of activation patterns that the network passes through; n by default.
         tolerance: [n, out], two slopes are equal if they differ by at most the sum of their tolerances; by default
             512 eps max|slope|.
 
     `pieces` counts functionally distinct pieces: neighbours with equal slopes in every output are one. There are more
-    patterns than pieces if a kink is dead, which means that it bends no output. `merged` leaves dead kinks out.
+    patterns than pieces if a kink is dead, which means that it bends no output. `merge` removes dead kinks.
 
     >>> tent = Curve([0, 1, 2], [[0], [1], [0]], [[1], [-1]])
     >>> tent([0.5, 1.5]).ravel().tolist(), tent.integral(0, 2).tolist(), tent.maximum()
@@ -63,7 +63,9 @@ class Curve:
         try:
             tolerance = np.broadcast_to(tolerance, slopes.shape)
         except ValueError:
-            raise ValueError(f"tolerance must have shape {slopes.shape} of the slopes, got {tolerance.shape}") from None
+            raise ValueError(
+                f"tolerance must have the shape of the slopes, {slopes.shape}, got {tolerance.shape}"
+            ) from None
         patterns = as_count("patterns", self.patterns) or n
         vars(self).update(knots=knots, values=values, slopes=slopes, tolerance=tolerance, patterns=patterns)
         _check_numbers(self)
@@ -71,7 +73,7 @@ class Curve:
 
     @classmethod
     def assemble(cls, knots: Floats, values: Floats, slopes: Floats, patterns: int, tolerance: Floats) -> Curve:
-        """Return a curve that has been checked already."""
+        """Return a curve from parts that have been checked already."""
         curve = object.__new__(cls)
         vars(curve).update(knots=knots, values=values, slopes=slopes, patterns=patterns, tolerance=tolerance)
         return curve
@@ -120,18 +122,18 @@ class Curve:
         return np.asarray((1 - s) * self.values[i] + s * self.values[i + 1])
 
     def derivative(self, x: Any) -> Floats:
-        """f'(x): [...] -> [..., out]; at a knot the slope on its right, at the last knot the slope on its left."""
+        """f'(x): [...] -> [..., out]; at a knot the slope to its right, at the last knot the slope to its left."""
         return self.slopes[self.piece(x)]
 
     def piece(self, x: Any) -> Ints:
-        """Return the index of the piece that holds x, [...]; at a knot the piece on its right, at the last the last."""
+        """Return the index of the piece that holds x, [...]; at a knot the piece to its right, at the end the last."""
         x, i = self._find(x)
         if np.isnan(x).any():
-            raise ValueError(f"x must be numbers in [{self.low}, {self.high}], got NaN, which lies on no piece")
+            raise ValueError(f"x must be numbers in [{self.low}, {self.high}], got NaN; leave it out")
         return i
 
     def integral(self, a: float, b: float) -> Floats:
-        """Integrate f from a to b, [out]; negative of the integral from b to a."""
+        """Return the integral of f from a to b, [out]; with a > b, minus the integral from b to a."""
         return np.asarray(self._primitive(b) - self._primitive(a))
 
     def maximum(self, output: int = 0) -> tuple[float, float]:
@@ -155,7 +157,7 @@ class Curve:
         x = np.asarray(x, dtype=np.float64)
         outside = x[(x < self.low) | (x > self.high)]
         if outside.size:
-            raise ValueError(f"x = {outside.flat[0]} is outside [{self.low}, {self.high}]; take a larger interval")
+            raise ValueError(f"x = {outside.flat[0]} is outside [{self.low}, {self.high}]; use a larger interval")
         return x, np.searchsorted(self.knots[1:-1], x, side="right")
 
 
@@ -174,7 +176,7 @@ def _check_numbers(curve: Curve) -> None:
 def solve(f: Curve, y: float, output: int = 0) -> Floats:
     """Return all x with f(x) = y, in order, as intervals [n, 2]; a single solution is an interval [x, x].
 
-    A knot with |f - y| <= 512 eps max(|f|, |y|) counts as a solution, so that a maximum that touches y is found.
+    A knot with |f - y| <= 512 eps max(|f|, |y|) counts as a solution, so that a maximum at the height y is found.
 
     >>> solve(Curve([0, 1, 2, 3], [[0], [1], [1], [0]], [[1], [0], [-1]]), 1.0).tolist()
     [[1.0, 2.0]]
@@ -201,9 +203,9 @@ def curve_distance(f: Curve, g: Curve) -> float:
 
 
 class Counts(NamedTuple):
-    """How many activation patterns each member has, and how many functionally distinct pieces; both [members].
+    """The numbers of activation patterns and of functionally distinct pieces of each member; both [members].
 
-    Both are 0 for a member whose pieces double precision cannot distinguish; `curve` or `polygons` of it says why.
+    Both are 0 for a member whose pieces double precision cannot distinguish; `curve` or `polygons` says why.
     """
 
     patterns: Ints
@@ -211,10 +213,10 @@ class Counts(NamedTuple):
 
 
 def curve(net: Network, low: float, high: float, *, limit: int = LIMIT, progress: Report | None = None) -> Curve:
-    """Return f on [low, high] as a Curve: all its knots, slopes and intercepts; for a network of one input.
+    """Return a network of one input on [low, high] as a Curve, with all knots, slopes and intercepts.
 
-    The curve is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
-    where and why.
+    The curve is accurate to 1e-7 of the largest |f|, apart from the rounding of x. If that is not possible, an error
+    says where and why.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[2.0]], [0.0]), activation.plu(), ([[3.0]], [1.0])])
@@ -228,14 +230,14 @@ def curve(net: Network, low: float, high: float, *, limit: int = LIMIT, progress
 
 
 def curves(nets: Network | Ensemble, low: float, high: float, *, limit: int = LIMIT) -> list[Curve]:
-    """Return the curve of every member of an ensemble of one-input networks on [low, high]."""
+    """Return the curve of each member of an ensemble of one-input networks on [low, high]."""
     nets = as_ensemble(nets)
     t = _interval(nets, low, high)
     return [each for part in _parts(nets) for each in _curves(part, t, t[:, None], limit)]
 
 
 def counts(nets: Network | Ensemble, low: float, high: float, *, limit: int = LIMIT) -> Counts:
-    """Count patterns and pieces on [low, high] in every member of an ensemble of one-input networks.
+    """Return the numbers of patterns and pieces on [low, high] of each member of an ensemble of one-input networks.
 
     >>> from plunit.pieces import activation, network
     >>> counts(network([([[1.0], [1.0]], [0.0, 0.5]), activation.relu(), ([[1.0, 0.0]], [0.0])]), -1, 1)
@@ -248,7 +250,7 @@ def counts(nets: Network | Ensemble, low: float, high: float, *, limit: int = LI
 
 
 def along(net: Network, *points: Any, limit: int = LIMIT) -> Curve:
-    """Return g(t) = f(a + t (b - a)), t in [0, 1], as a Curve; with more points a polyline, [i, i + 1] its leg i.
+    """Return g(t) = f(a + t (b - a)), t in [0, 1], as a Curve; more points give a polyline with leg i on [i, i + 1].
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0, 1.0]], [0.0]), activation.relu()])
@@ -267,7 +269,7 @@ def along(net: Network, *points: Any, limit: int = LIMIT) -> Curve:
 
 
 def _interval(net: Network | Ensemble, low: float, high: float) -> Floats:
-    """Return low, 0 if it lies between, and high: cuts near 0 are found from there, where numbers are densest."""
+    """Return low, 0 if it lies between them, and high: cuts near 0 start from there, where numbers are densest."""
     if net.inputs != 1:
         raise ValueError(f"this network has {net.inputs} inputs, a curve on an interval needs 1; use along(net, a, b)")
     low, high = interval((low, high), "an interval")
@@ -275,7 +277,7 @@ def _interval(net: Network | Ensemble, low: float, high: float) -> Floats:
 
 
 def _parts(nets: Ensemble) -> list[Ensemble]:
-    """Split a large ensemble so that the weights of all its points stay within the caches."""
+    """Return a large ensemble in parts, so that the weights of all points fit into the processor's caches."""
     return [nets.part(block) for block in blocks(nets.members, 1024)]
 
 

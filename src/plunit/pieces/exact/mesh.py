@@ -1,16 +1,16 @@
 """A partition of a box into convex polygons that share vertices and edges, split along the knots of each layer.
 
-`partition` leads a box through a network. After each layer, everything so far is affine on every polygon.
+`partition` passes a box through a network. After each layer, the network so far is affine on every polygon.
 
 Edge e runs from vertex ends[e, 0] to ends[e, 1]. Half-edge h = 2 e + flip is that edge in the direction of `flip`, so
-its tail is ends.ravel()[h] and its head ends.ravel()[h ^ 1]. A polygon is a run of half-edges,
-counter-clockwise. The sides of a vertex are decided once (see `layer`) for all polygons that share the vertex. So
-polygons neither overlap nor leave gaps.
+its tail is ends.ravel()[h] and its head ends.ravel()[h ^ 1]. A polygon is a run of half-edges, counter-clockwise. The
+sides of a vertex are decided once (see `tolerance`) for all polygons that share the vertex, so polygons neither overlap
+nor leave gaps.
 
 A layer first cuts all edges (`cut_edges`). So a line on which a unit is on a knot enters and leaves a polygon at a
 vertex. The polygon is split along the chord between the two vertices, and the other lines cut the chord. One round of
-`split_polygons` splits all polygons that have a line through them, each by its first line; the two parts wait for the
-next.
+`split_polygons` splits every polygon that a line passes through, by its first line; both halves continue in the next
+round.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Faces:
 
     @cached_property
     def tails(self) -> Ints:
-        """The vertex at which each half-edge starts: the corners of the polygons, in order."""
+        """The vertex at which each half-edge starts; these are the corners of the polygons, in order."""
         return self.ends.reshape(-1)[self.halves]
 
     @cached_property
@@ -67,7 +67,7 @@ class Faces:
 
     @cached_property
     def neighbours(self) -> Ints:
-        """The two polygons at each edge, [edges, 2]: neighbours[e, flip] owns half-edge 2 e + flip; -1 if none does."""
+        """The two polygons at each edge, [edges, 2]: neighbours[e, flip] owns half-edge 2 e + flip, -1 if none does."""
         neighbours = np.full(2 * len(self.ends), -1)
         neighbours[self.halves] = self.owner
         return neighbours.reshape(-1, 2)
@@ -84,7 +84,7 @@ def faces_of(ends: Ints, halves: Ints, sizes: Ints) -> Faces:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Polygons, and their vertices: place [n, 2], member [n], and values with their errors, state [n, 2, units]."""
+    """Polygons and their vertices: place [n, 2], member [n], and values with their errors, state [n, 2, units]."""
 
     place: Floats
     state: Floats
@@ -93,7 +93,7 @@ class Mesh:
 
 
 def box_mesh(x: tuple[float, float], y: tuple[float, float], members: int) -> Mesh:
-    """Return one box for each member, as a mesh of one polygon each."""
+    """Return a mesh with the box as one polygon for each member."""
     corners = np.array([[x[0], y[0]], [x[1], y[0]], [x[1], y[1]], [x[0], y[1]]], dtype=np.float64)
     place = np.tile(corners, (members, 1))
     tail = np.arange(4 * members)
@@ -103,10 +103,10 @@ def box_mesh(x: tuple[float, float], y: tuple[float, float], members: int) -> Me
 
 
 def cut_edges(units: Units, mesh: Mesh, limit: int) -> tuple[Points, Faces]:
-    """Add every vertex where a unit crosses a knot inside an edge; no more than `limit` polygons allow."""
+    """Return the mesh with a vertex wherever a unit crosses a knot inside an edge; `limit` bounds the polygons."""
     points = Points.at(units, mesh.place, mesh.state, mesh.member)
     ends = mesh.faces.ends
-    # in the end every vertex has three or more edges, so there are at most two vertices for each polygon
+    # in the end every vertex has at least three edges, so there are at most two vertices for each polygon
     parts, edge = cuts(units, points, ends[:, 0], ends[:, 1], lambda new: check_pieces(new // 2, limit))
     cut_ends, first, count = subdivide(ends, edge, len(points) + np.arange(len(edge)))
     e, flip = np.divmod(mesh.faces.halves, 2)
@@ -118,9 +118,9 @@ def cut_edges(units: Units, mesh: Mesh, limit: int) -> tuple[Points, Faces]:
 
 
 def subdivide(ends: Ints, edge: Ints, vertex: Ints) -> tuple[Ints, Ints, Ints]:
-    """Put vertex[i] on edge[i], edges ascending and vertices in order from tail to head.
+    """Return edges divided by vertex[i] on edge[i], where edges ascend and vertices are in order from tail to head.
 
-    Returns the ends of all parts, and for each edge the index of its first part and the number of its vertices.
+    The result is the ends of all parts, and for each edge the index of its first part and the number of its vertices.
     """
     count = np.bincount(edge, minlength=len(ends))
     first = np.arange(len(ends)) + run_starts(count)
@@ -137,7 +137,7 @@ def subdivide(ends: Ints, edge: Ints, vertex: Ints) -> tuple[Ints, Ints, Ints]:
 class Patch:
     """Some polygons with their vertices and edges.
 
-    root: [polygons], the polygon before the layer that each is a part of.
+    root: [polygons], the polygon before the layer that contains each polygon.
     above: [words, polygons], the knots that each polygon is above.
     """
 
@@ -152,11 +152,11 @@ class Patch:
 
 
 def split_polygons(units: Units, part: Patch, check: Callable[[int], None], most: int) -> tuple[Patch, Patch]:
-    """Split polygons, their edges cut, until no unit is below a knot in one corner and above it in another.
+    """Split polygons, whose edges are cut, until no unit is below a knot in one corner and above it in another.
 
-    `check` is called with a lower bound on the number of polygons, and raises if it is too large. With more than `most`
-    vertices, the remaining polygons are left for later. Return those that are done and those that are left, both with
-    the new vertices and edges after the given ones.
+    `check` is called with a lower bound on the number of polygons, and raises an error if it is too large. Beyond
+    `most` vertices, the remaining polygons are left for later. Return the finished polygons and those that are left,
+    both with the new vertices and edges after the given ones.
     """
     pool, faces, root = Pool(part.points), part.faces, part.root
     done = [part.where(np.zeros(len(faces), dtype=np.bool_))]
@@ -179,7 +179,7 @@ def split_polygons(units: Units, part: Patch, check: Callable[[int], None], most
 
 
 def _collect(parts: list[Patch], last: Patch) -> Patch:
-    """Return all polygons of the parts, with the vertices and edges of the last."""
+    """Return the polygons of all parts, with the vertices and edges of the last."""
     halves, sizes = (np.concatenate([getattr(part.faces, name) for part in parts]) for name in ("halves", "sizes"))
     root = np.concatenate([part.root for part in parts])
     above = np.concatenate([part.above for part in parts], axis=1)
@@ -196,9 +196,9 @@ def _sides(points: Points, faces: Faces) -> tuple[Words, Words]:
 def _chord(points: Points, faces: Faces, word: Ints, mask: Words) -> tuple[Ints, Ints]:
     """Return the corners at which the line of each polygon goes from above to below, and back, counter-clockwise.
 
-    Both are on the line, because the edges are cut: so the line passes through neither part, and splitting ends. They
-    follow the last corner over the line, and the last one under it. Rounding can put a corner on the line although both
-    its neighbours are over the line, if an edge is almost parallel to the line. Such a corner is skipped.
+    Both are on the line, because the edges are cut; so the line passes through neither part, and splitting ends. They
+    follow the last corner above the line and the last corner below it. If an edge is almost parallel to the line,
+    rounding can put a corner on the line although both its neighbours are above it. Such a corner is skipped.
     """
     polygon = faces.owner
     over, under = points.sides[:, word[polygon], faces.tails] & mask[polygon] != 0
@@ -219,7 +219,7 @@ def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, check: 
     corners, sizes = faces.tails, faces.sizes
     chords = np.stack([corners[down], corners[up]], axis=1)
     points = pool.points
-    # in the end every vertex has three or more edges, so there are at most two vertices for each polygon
+    # in the end every vertex has at least three edges, so there are at most two vertices for each polygon
     parts, chord = cuts(units, points, chords[:, 0], chords[:, 1], lambda new: check(new // 2))
     pieces, first, count = subdivide(chords, chord, len(points) + np.arange(len(chord)))
     polygon = faces.owner
@@ -240,7 +240,7 @@ def _halve(units: Units, pool: Pool, faces: Faces, down: Ints, up: Ints, check: 
 
 
 def partition(nets: Ensemble, mesh: Mesh, limit: int, progress: Report | None = None) -> tuple[Mesh, list[Words]]:
-    """Return the mesh with the outputs as values, and for each layer the pattern of the polygons."""
+    """Return the mesh with the outputs as values, and for each layer the patterns of the polygons."""
     patterns: list[Words] = []
     first, *others = nets.layers
     mesh = replace(mesh, state=affine_with_error(first.weight, first.bias, mesh.state, mesh.member))
@@ -257,7 +257,7 @@ def partition(nets: Ensemble, mesh: Mesh, limit: int, progress: Report | None = 
 
 
 class _LayerWork:
-    """The work on one layer, with the part of the mesh after it that is finished."""
+    """The work on one layer, with the finished part of the mesh after it."""
 
     def __init__(self, units: Units, after: Layer, limit: int, tell: Callable[[float, int], None]) -> None:
         self._units, self._after, self._limit, self._tell = units, after, limit, tell
@@ -265,7 +265,7 @@ class _LayerWork:
         self._vertices = self._edges = self._polygons = 0
 
     def apply(self, mesh: Mesh) -> tuple[Mesh, Ints, Words]:
-        """Return the mesh after the layer, and for each polygon the old one that holds it, and its pattern."""
+        """Return the mesh after the layer, and for each polygon the old polygon that contains it, and its pattern."""
         points, faces = cut_edges(self._units, mesh, self._limit)
         vertex, edge = self._add_points(points, faces.ends)
         nothing = np.zeros((points.sides.shape[1], len(faces)), dtype=np.uint64)
@@ -275,8 +275,8 @@ class _LayerWork:
     def _split(self, part: Patch, vertex: Ints, edge: Ints, span: tuple[float, float]) -> None:
         """Split the polygons block by block: once the edges are cut, polygons are independent of one another.
 
-        A block whose polygons become many is divided again, to bound the memory. `span` is the part of the layer's work
-        from its start to its end.
+        A block that gets too many polygons is divided again, to bound the memory. `span` is the interval of the
+        layer's progress that these blocks cover.
         """
         start, end = span
         for block, own_vertex, own_edge, share in _blocks(part, vertex, edge):
@@ -296,7 +296,7 @@ class _LayerWork:
         check_pieces(self._polygons + polygons, self._limit)
 
     def _add_points(self, points: Points, ends: Ints, vertex: Ints | None = None) -> tuple[Ints, Ints]:
-        """Give new vertices and edges the next free numbers, and return these; vertex: the numbers before them."""
+        """Return the numbers of new vertices and edges, the next free ones; vertex: the numbers of earlier vertices."""
         check_points(self._vertices + len(points), 2 * len(self._after.bias[0]))
         numbers = self._vertices + np.arange(len(points)), self._edges + np.arange(len(ends))
         self._vertices += len(points)
@@ -306,7 +306,7 @@ class _LayerWork:
         return numbers
 
     def _onward(self, points: Points) -> Floats:
-        """Return W f(z) + b with its error, a few points at a time, so that f(z) stays in the processor's caches."""
+        """Return W f(z) + b with its error, computed a few points at a time so that f(z) stays in the caches."""
         after, state = self._after, np.empty((len(points), 2, len(self._after.bias[0])))
         for block in blocks(len(points), _ROWS):
             part = points.take(block)
@@ -315,7 +315,7 @@ class _LayerWork:
         return state
 
     def _add_polygons(self, done: Patch, edge: Ints) -> None:
-        """Keep the polygons that are done."""
+        """Store finished polygons."""
         faces, halves = done.faces, 2 * edge[done.faces.halves >> 1] + (done.faces.halves & 1)
         self._keep(halves=halves, sizes=faces.sizes, above=done.above, root=done.root)
         self._polygons += len(faces)
@@ -331,14 +331,14 @@ class _LayerWork:
 
 
 def _corners(part: Patch) -> int:
-    """Return how many corners, with z and its error in each, stay in the caches."""
+    """Return the number of corners, with z and its error in each, that fit into the processor's caches."""
     return int(min(max(2**20 // part.points.state.shape[2], 2**10), 2**14))
 
 
 def _blocks(part: Patch, vertex: Ints, edge: Ints) -> Iterator[tuple[Patch, Ints, Ints, float]]:
-    """Yield blocks of polygons with their own vertices and edges, and the numbers of these, given those of all.
+    """Yield blocks of polygons with their own vertices and edges, the numbers of these, and the fraction of progress.
 
-    The last number is the fraction of all polygons up to the end of the block.
+    vertex and edge: the numbers of all vertices and edges. The fraction is that of all polygons up to the block's end.
     """
     faces, size = part.faces, _corners(part)
     if faces.offsets[-1] <= size and len(part.points) <= size:

@@ -1,4 +1,4 @@
-"""Pictures with Matplotlib: a curve with a dot on each kink, polygons coloured by gradient, a slice; and these colours.
+"""Pictures with Matplotlib: a curve with a dot on each kink, polygons coloured by gradient, and a slice.
 
 Colours are red, green and blue from 0 to 1.
 """
@@ -30,7 +30,7 @@ def draw_curve(curve: Curve, ax: Any = None, *, output: int = 0, color: str = "C
 
 
 def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0) -> Any:
-    """Draw the polygons, coloured by gradient: hue for its direction, depth of colour for its size. Return the axes."""
+    """Draw polygons coloured by gradient, with hue for direction and saturation for size, and return the axes."""
     ax = _axes(ax)
     from matplotlib.collections import PolyCollection
 
@@ -50,14 +50,14 @@ def draw_polygons(polygons: Polygons, ax: Any = None, *, output: int = 0) -> Any
 def draw_slice(
     net: Network, box: Any, inputs: tuple[int, int] = (0, 1), ax: Any = None, *, at: Any = None, output: int = 0
 ) -> Any:
-    """Draw one output over two inputs of a network with two or more, and the edges of its polygons. Return the axes.
+    """Draw one output over two inputs of a network, with the edges of its polygons, and return the axes.
 
     Args:
-        net: the network.
+        net: a network with two or more inputs.
         box: (low, high) for each input.
         inputs: the two inputs that vary, counted from 0.
-        ax: axes of Matplotlib; new ones by default.
-        at: the values of the other inputs, with a place for each input; by default the centre of the box.
+        ax: Matplotlib axes; new ones by default.
+        at: a point with the values of the other inputs; by default the centre of the box.
         output: the output, counted from 0.
     """
     ax = _axes(ax)
@@ -89,7 +89,7 @@ def draw_slice(
 
 
 def gradient_colors(slopes: Floats, largest: float) -> Floats:
-    """Return a colour for each gradient [n, 2]: hue for the direction, white for 0, deepest at `largest`; [n, 3]."""
+    """Return a colour [n, 3] for each gradient [n, 2]: the hue is its direction, 0 is white, `largest` is deepest."""
     from matplotlib.colors import hsv_to_rgb
 
     depth = np.sqrt(np.minimum(np.linalg.norm(slopes, axis=1) / largest, 1.0))
@@ -98,7 +98,7 @@ def gradient_colors(slopes: Floats, largest: float) -> Floats:
 
 
 def _draw_key(ax: Any, largest: float) -> None:
-    """Draw the disc of colours next to the axes: the gradient of a polygon is the point of its colour."""
+    """Draw the colour disc next to the axes: the gradient of a polygon is the point with its colour."""
     inset = ax.inset_axes((1.05, 0.7, 0.28, 0.28))
     grid = np.linspace(-1, 1, 101)
     x, y = np.meshgrid(grid, grid)

@@ -1,7 +1,7 @@
-"""Polygons on which a network of two inputs is affine: `polygons` finds them, `Polygons` holds them and evaluates.
+"""The polygons on which a network of two inputs is affine: `polygons` computes them, `Polygons` holds them.
 
-Point p is beyond the edge from a to b of a counter-clockwise polygon if (b - a) x (p - a) < 0. Places are known to
-a blur only, and a short edge has no clear direction: so beyond means less than -blur (|b - a| + |p - a|).
+Point p is beyond the edge from a to b of a counter-clockwise polygon if (b - a) x (p - a) < 0. Places are known only
+up to a blur, and a short edge has no clear direction, so beyond means less than -blur (|b - a| + |p - a|).
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Polygons:
 
     @property
     def patterns(self) -> int:
-        """The number of activation patterns, which is that of polygons."""
+        """The number of activation patterns, one for each polygon."""
         return len(self)
 
     @cached_property
     def labels(self) -> Ints:
-        """The functional piece that each polygon is part of [polygons]: neighbours with the same map are one piece."""
+        """The functional piece that contains each polygon [polygons]: neighbours with the same map are one piece."""
         return same_maps(self._maps, self.adjacency)
 
     @property
@@ -92,7 +92,7 @@ class Polygons:
         return adjacent(self.faces)
 
     def locate(self, points: Any) -> Ints:
-        """Return the polygon of each point [..., 2]; on a common edge one of the two, outside the box -1."""
+        """Return the polygon of each point [..., 2]; either one on a common edge, -1 outside the box."""
         points = np.asarray(points, dtype=np.float64)
         if points.ndim == 0 or points.shape[-1] != 2:
             raise ValueError(f"points must have shape [..., 2], got {points.shape}")
@@ -103,13 +103,13 @@ class Polygons:
         return found.reshape(points.shape[:-1])
 
     def __call__(self, points: Any) -> Floats:
-        """f(x): [..., 2] -> [..., out], from the map of the polygon that holds x."""
+        """f(x): [..., 2] -> [..., out], from the map of the polygon that contains x."""
         polygon = self.locate(points)
         points = np.asarray(points, dtype=np.float64)
         if (polygon < 0).any():
             raise ValueError(f"point {points[polygon < 0][0].tolist()} is outside the box {self.box}")
         found = np.einsum("...oi,...i->...o", self.gradients[polygon], points) + self.intercepts[polygon]
-        # on a steep polygon rounding could lead beyond the values at its corners
+        # on a steep polygon, rounding could exceed the values at its corners
         low, high = self._ranges
         return np.asarray(np.minimum(np.maximum(found, low[polygon]), high[polygon]))
 
@@ -141,8 +141,8 @@ class Polygons:
     def _polygon(self, point: Floats, key: bytes) -> int:
         """Return the polygon of a point in the box with this activation pattern.
 
-        The pattern is right where numbers are exact. Rounding blurs a line such as 1 + 1e-12 x = 1, which is drawn at
-        one of many possible places. Then z can put a point on one side of the line, and the drawing on the other.
+        The pattern is right where numbers are exact. Rounding blurs a line such as 1 + 1e-12 x = 1, whose edge is at
+        one of many possible places. Then z can put a point on one side of the line, and the edge on the other.
         """
         guess = self._numbers.get(key)
         if guess is not None and self._inside(point, guess, guess + 1)[0] >= -1:
@@ -150,7 +150,7 @@ class Polygons:
         return int(np.argmax(np.where(self.areas > 0, self._inside(point, 0, len(self)), -np.inf)))
 
     def _inside(self, point: Floats, low: int, high: int) -> Floats:
-        """Return how far a point is inside polygons low, ..., high - 1: below -1 it is outside, beyond the blur."""
+        """Return how far a point is inside polygons low, ..., high - 1; below -1 it is outside, beyond the blur."""
         faces, first = self.faces, self.faces.offsets[low:high]
         corners = slice(first[0], faces.offsets[high])
         start = self.vertices[faces.tails[corners]]
@@ -164,8 +164,8 @@ class Polygons:
 def polygons(net: Network, box: tuple[Side, Side], *, limit: int = LIMIT, progress: Report | None = None) -> Polygons:
     """Return all polygons of a network of two inputs on the box ((x low, x high), (y low, y high)).
 
-    The result is right to 1e-7 of the largest |f|, beyond the rounding of x. If that is not possible, an error says
-    where and why. For a plane through a larger input space: polygons(plane(net, origin, u, v), box).
+    The result is accurate to 1e-7 of the largest |f|, apart from the rounding of x. If that is not possible, an error
+    says where and why. For a plane through a larger input space: polygons(plane(net, origin, u, v), box).
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), activation.relu(), ([[1.0, 0.0]], [0.0])])
@@ -182,7 +182,7 @@ def polygons(net: Network, box: tuple[Side, Side], *, limit: int = LIMIT, progre
 
 
 def polygon_counts(nets: Network | Ensemble, box: tuple[Side, Side], *, limit: int = LIMIT) -> Counts:
-    """Count patterns and pieces on the box in every member of an ensemble of two-input networks."""
+    """Return the numbers of patterns and pieces on the box of each member of an ensemble of two-input networks."""
     nets = as_ensemble(nets)
     box = _read_box(nets, box, limit)
     mesh, bits = partition(nets, box_mesh(*box, nets.members), limit)

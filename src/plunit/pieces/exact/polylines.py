@@ -1,8 +1,8 @@
-"""Follow a polyline through a network, or through all members of an ensemble at once.
+"""A polyline that is passed through a network, or through all members of an ensemble at once.
 
-The state between layers is the broken line x -> y(x) in the space of that layer: its points in order, and the exact
-slope of every segment, which is carried by the chain rule and never by differences. An affine layer moves the points;
-an activation first adds the points where a unit crosses a knot.
+The state between layers is the polyline x -> y(x) in the space of that layer: its points in order, and the exact slope
+of each segment, by the chain rule and never by differences. An affine layer moves the points; an activation first adds
+the points where a unit crosses a knot.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from plunit.pieces.rounding import EPS
 
 @dataclass(frozen=True, eq=False)
 class Polyline:
-    """Points t in order, member after member, with the values of the network there, up to some layer.
+    """Points t in order, member after member, with the values that a layer of the network has there.
 
-    t, member: [n]; last: [n], the end of a member's line; turn: [n], the activation pattern changes at t.
+    t, member: [n]; last: [n], whether it ends a member's line; turn: [n], whether the activation pattern changes at t.
     value, slope: [n, 2, units], with their errors; the slope is that of the segment that starts at t.
     """
 
@@ -37,14 +37,14 @@ class Polyline:
     slope: Floats
 
     def where(self, keep: Bools) -> Polyline:
-        """Return the points that are kept."""
+        """Return the points that `keep` selects."""
         return Polyline(*(getattr(self, part.name)[keep] for part in fields(self)))
 
 
 def trace_line(nets: Ensemble, t: Floats, points: Floats, limit: int, progress: Report | None = None) -> Polyline:
-    """Return the pieces of f along the polyline through points [n, in] at parameters t [n], in every member.
+    """Return the pieces of each member along the polyline through points [n, in] at parameters t [n].
 
-    A point at t = 0 is left out in the end if nothing turns there and it is neither the first nor the last.
+    A point at t = 0 is removed in the end if nothing turns there and it is neither the first nor the last.
     """
     check_size(nets, np.abs(points).max(axis=0))
     line, layers = _start(nets.members, t, points), len(nets.hidden)
@@ -75,14 +75,14 @@ def _start(members: int, t: Floats, points: Floats) -> Polyline:
 
 
 def _move(layer: Layer, line: Polyline) -> Polyline:
-    """Apply W x + b to the values, and W to the slopes."""
+    """Return the line after W x + b on the values and W on the slopes."""
     value = affine_with_error(layer.weight, layer.bias, line.value, line.member)
     slope = affine_with_error(layer.weight, np.zeros_like(layer.bias), line.slope, line.member)
     return replace(line, value=value, slope=slope)
 
 
 def _activate(units: Units, line: Polyline, check: Callable[[int], None]) -> Polyline:
-    """Add the points where a unit crosses a knot, and apply the activation."""
+    """Return the line after the activation, with a point wherever a unit crosses a knot."""
     points = Points.at(units, line.t[:, None], line.value, line.member)
     tail = np.flatnonzero(~line.last)
     parts, segment = cuts(units, points, tail, tail + 1, lambda new: check(len(tail) + new))
@@ -101,14 +101,14 @@ def _activate(units: Units, line: Polyline, check: Callable[[int], None]) -> Pol
     rise = line.slope[origin]
     rise[:, 0] *= slope
     rise[:, 1] *= np.abs(slope)
-    # the pattern changes also where the piece that ends and the piece that starts are above different knots
+    # the pattern also changes where the piece that ends and the piece that starts are above different knots
     turn = line.turn[origin] & ~inserted
     turn[1:] |= (above[:, 1:] != above[:, :-1]).any(axis=0) & ~last[1:] & ~last[:-1]
     return Polyline(points.place[:, 0], points.member, last, turn, units.forward(points.state, points.member), rise)
 
 
 def _drop_empty(line: Polyline) -> Polyline:
-    """Leave out pieces without length, and a point at 0 where nothing turns.
+    """Return the line without pieces of length 0, and without a point at 0 where nothing turns.
 
     Points that round to the same number have no piece between them. Where that matters, values show it (`agreement`).
     """

@@ -1,14 +1,14 @@
-"""z = W x + b and y = f(z) for many points at once, each number with its rounding error: the rule of tolerance.
+"""z = W x + b and y = f(z) for many points at once, each number with its rounding error: the tolerance rule.
 
 A unit is *on* a knot if |z - knot| is at most 32 e_z, and at most a quarter of the distance between its closest knots.
-Else the unit is below or above the knot. The error e_z is followed from layer to layer, point by point and unit by
-unit, as if single errors were independent:
+Otherwise the unit is below or above the knot. The error e_z is tracked from layer to layer, for each point and unit, as
+if single errors were independent:
 
     e_z = sqrt(W^2 (e_x^2 + in (eps x)^2)) + eps |b|,        e_y = |f'(z)| e_z,        e_x = eps |x| at the input.
 
-So an error ends where a unit is flat, and a large weight blurs only what depends on it. A unit that is on a knot is put
-there: z = knot, with the distance as its error. Hence both pieces that meet at a knot have the same value there. The
-place of a knot on a steep piece is rounded, and this error does not reach a flat piece after the knot.
+So an error ends where a unit is flat, and a large weight blurs only the values that depend on it. A unit on a knot is
+moved there: z = knot, with the distance as its error. Hence both pieces that meet at a knot have the same value there.
+The place of a knot on a steep piece is rounded, and this error does not reach a flat piece after the knot.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from plunit.pieces.networks import of_members, times
 from plunit.pieces.rounding import EPS, TINY
 
 SAFETY = 32.0
-"""Coincident kinks have been seen up to 2 e_z apart."""
+"""Coincident kinks were observed up to 2 e_z apart."""
 
 _CHUNK = 2**16
-"""Numbers at a time: they and all numbers computed from them fit into the processor's caches."""
+"""Numbers processed at a time: they and all numbers computed from them fit into the processor's caches."""
 
 
 def affine_with_error(weight: Floats, bias: Floats, x: Floats, member: Ints) -> Floats:
-    """W x + b with its error, [n, 2, out], of x with its error, [n, 2, in]; see `affine`."""
+    """W x + b with its error, [n, 2, out], for x with its error, [n, 2, in]; see `networks.affine`."""
     rows, error = x[:, 0], x[:, 1]
     found = np.empty((len(x), 2, weight.shape[1]))
     np.add(times(weight, rows, member), of_members(bias, member), out=found[:, 0])
-    # squares of very large or very small numbers overflow or vanish: `unit` and `scale` keep them near 1
+    # squares of very large or small numbers overflow or vanish; `unit` and `scale` keep them near 1
     unit = max(float(error.max(initial=0.0)), EPS * float(np.abs(rows).max(initial=0.0)), TINY)
     scale = np.abs(weight).max(axis=2)
     scale[scale == 0] = 1.0
@@ -55,7 +55,7 @@ class Units:
     """The activation f of a layer; every array starts with the axis of the members, then that of the units.
 
     A *line* is a unit on one of its knots: line = knot * 64 ceil(units / 64) + unit is a bit of `sides`. `bounds` are
-    the knots as `Activation.tables` has them: a z on a knot is on its steeper side.
+    the knots of `Activation.tables`, so that a z on a knot belongs to the steeper side.
     """
 
     knots: Floats
@@ -65,7 +65,7 @@ class Units:
 
     @classmethod
     def of(cls, f: Activation) -> Units:
-        """Take an activation of leading shape [members, units]; once for all members if they have the same."""
+        """Return the units of an activation [members, units]; stored once if all members have the same."""
         f = f if f.at_zero.ndim == 2 else f.part(None)
         same = all((part == part[:1]).all() for part in (f.knots, f.slopes, f.at_zero))
         kept = slice(1) if same else slice(None)
@@ -73,7 +73,7 @@ class Units:
         return cls(f.knots[kept], slopes, intercepts, bounds)
 
     def sides(self, state: Floats, member: Ints) -> Words:
-        """Return the knots that each z is above, and those that it is below: [2, knots ceil(units / 64), n].
+        """Return the knots that each z is above, and those that it is below, [2, knots ceil(units / 64), n].
 
         state: [n, 2, units], z and its error.
         """
@@ -93,21 +93,21 @@ class Units:
         return sides
 
     def settle(self, state: Floats, member: Ints, sides: Words) -> None:
-        """Put each unit that is on a knot there, with the distance as its error."""
+        """Move each unit that is on a knot there, with the distance as its error."""
         row, line = set_bits(~(sides[0] | sides[1]) & self._unit_bits[:, None])
         knot, unit = self.level(member[row], line), self.decode(line)[1]
         state[row, 1, unit] = np.abs(state[row, 0, unit] - knot)
         state[row, 0, unit] = knot
 
     def forward(self, state: Floats, member: Ints) -> Floats:
-        """Return y = f(z) with its error |f'(z)| e_z, at a knot that of its steeper side; both [n, 2, units]."""
+        """Return y = f(z) with its error |f'(z)| e_z, at a knot that of the steeper side, [n, 2, units]."""
         z, error = state[:, 0], state[:, 1]
         tables = (of_members(part, member) for part in (self.bounds, self.slopes, self.intercepts))
         slope, intercept = at_pieces(z, *tables)
         return np.stack([slope * z + intercept, np.abs(slope) * error], axis=1)
 
     def choose(self, part: Floats, above: Words, member: Ints) -> Floats:
-        """Return `slopes` or `intercepts` [n, units] of pieces that are given by the knots they are above."""
+        """Return `slopes` or `intercepts` [n, units] of pieces, each given by the knots it is above."""
         units = self.knots.shape[1]
         words = -(-units // WORD)
         found = np.empty((above.shape[1], units))
@@ -128,13 +128,13 @@ class Units:
 
     @cached_property
     def _unit_bits(self) -> Words:
-        """The bits of each word that represent a unit."""
+        """The bits of each word that stand for a unit."""
         units, knots = self.knots.shape[1:]
         return np.tile(pack_bits(np.ones((1, units), dtype=np.bool_))[:, 0], knots)
 
     @cached_property
     def _reach(self) -> Floats:
-        """A quarter of the distance between the closest knots of a unit: so no z is on two knots, or midway."""
+        """A quarter of the distance between the closest knots of a unit, so that no z is on two knots."""
         with np.errstate(invalid="ignore"):
             distance = np.diff(self.knots)
         return np.asarray(np.where(distance > 0, distance / 4, np.inf).min(axis=-1, initial=np.inf))

@@ -17,19 +17,19 @@ from plunit.pieces.fixed.error_bounds import error_bound
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
 from plunit.pieces.float_errors import check_knots, rounding_bound
 from plunit.pieces.formats import c_text
-from plunit.pieces.formats.c_text import CLayer, Tables, origin, round_to
+from plunit.pieces.formats.c_text import CLayer, Tables, describe_origin, round_to
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.programs import FloatNetwork, Program
 from plunit.pieces.proofs.questions import Optimum, Verdict, claims
 from plunit.pieces.rewriting import rescale
 from plunit.pieces.rounding import EPS, rounded_up
 
-POINTS = 16
-"""The points that a self-test stores."""
+_POINTS = 16
+"""The number of points in a self-test."""
 
 _ROUNDED = "(this program with its rounded tables, rounding to nearest, with or without fused multiply-add, against the"
 _FITTED = "This does not bound the distance to a formula or data that were fitted."
-"""Every bound on rounding errors is followed by this, because a reader may mistake it for the error of the fit."""
+"""This follows every bound on rounding errors, because a reader may mistake it for the error of the fit."""
 
 _IS_NEAR = """ {{
             const {real} {name}_gap = {name}_result[{name}_j] - {name}_test_y[{name}_point][{name}_j];
@@ -122,24 +122,25 @@ def save_c(
 
     - A Curve becomes `void name(double x, double *y)`, by default with the name curve. Dead kinks are left out.
     - A Network becomes `void name(const double *x, double *y)`, by default with the name network.
-    - A FixedNetwork, made by `quantize`, becomes the same, and `void name_fixed(const int16_t *x, int32_t *y)`.
+    - A FixedNetwork, from `quantize`, becomes the same, and `void name_fixed(const int16_t *x, int32_t *y)`.
 
     The header has static const tables, no other globals, no malloc and no libm. It compiles as C99 and as C++. Headers
-    with different names can be used together, also if only their case differs: a name that ends as the tables of
-    another header do, such as f_weight0, is an error.
+    with different names can be used together, even if only the case differs. A name that ends like a table of another
+    header, such as f_weight0, is an error.
 
     Args:
-        function: in fixed point the header states its formats and a proved bound on the error.
+        function: a curve, a network, or a network in fixed point; for the last, the header states its formats and a
+            proved bound on the error.
         path: the file to write.
-        name: the name of the function in C.
-        dtype: "double" or "float", of a curve or a network.
-        box: for a network, ((low, high), ...) of the inputs that the function takes. With it the header states a proved
-            bound on the rounding error for all x in the box (see `plunit.pieces.rounding`), and has a self-test: a
-            program that includes it with `name_SELF_TEST` defined has a main() that returns 0 if the values are right.
-        names: of the inputs, for the comment at the top.
-        about: lines for that comment, such as what the function was made from.
+        name: the name of the C function.
+        dtype: "double" or "float", for a curve or a network.
+        box: for a network, (low, high) for each input of the C function. The header then states a proved bound on the
+            rounding error for all x in the box (see `plunit.pieces.float_errors`) and has a self-test: a program that
+            includes it with `name_SELF_TEST` defined gets a main() that returns 0 if the values are right.
+        names: the names of the inputs, for the comment at the top.
+        about: further lines for that comment, such as the source of the function.
         fitted: a proved bound on the distance between the function and a formula that it was fitted to. The header then
-            states the sum: how far the program is from the formula.
+            states the sum, a bound on the distance between the program and the formula.
         proved: answers of `holds`, `maximum` and `minimum` about this program, the FixedNetwork or
             `FloatNetwork(function, dtype)`, for the comment at the top.
         **scaling: `shift`, `scale`, `output_shift`, `output_scale` of `plunit.pieces.rescale`, for raw inputs.
@@ -153,11 +154,13 @@ def save_c(
     options = sorted(scaling) + ["box"] * (box is not None)
     if isinstance(function, Curve):
         if options:
-            raise ValueError(f"a curve takes no {', '.join(options)}; a network does")
+            raise ValueError(f"{', '.join(options)} is for a network, got a curve; save the network instead")
         text = curve_header(function, chosen, dtype, fitted)
     elif isinstance(function, FixedNetwork):
         if options or dtype != "double":
-            raise ValueError(f"a network in fixed point takes no {', '.join(options or ['dtype'])}; quantize has them")
+            raise ValueError(
+                f"a network in fixed point has no option {', '.join(options or ['dtype'])}; use those of quantize"
+            )
         text = fixed_header(function, chosen, fitted)
     else:
         check_network(function)
@@ -178,7 +181,7 @@ def _program(function: Any, dtype: str, scaling: Any) -> Program:
 
 
 def _against(bound: Floats, fitted: float | None) -> list[str]:
-    """Return what the bound on the program says about a formula or data."""
+    """Return the lines about the distance between the program and a formula or data."""
     if fitted is None:
         return [_FITTED]
     return [
@@ -195,7 +198,7 @@ static inline void {name}(const {dtype} *x, {dtype} *y) {{
 {c_text.scratch(layers, dtype)}{c_text.loops(name, layers, "x")}}}
 """
     call = f"Call: {dtype} x[{net.inputs}], y[{net.outputs}]; {name}(x, y);"
-    test, lines = "", [f"{name}: a network {_widths(net)} in {dtype}.", call, f"{origin(net)}."]
+    test, lines = "", [f"{name}: a network {_widths(net)} in {dtype}.", call, f"{describe_origin(net)}."]
     if box is None:
         lines.append("No box was given, so no bound on rounding errors is stated.")
     else:
@@ -227,13 +230,13 @@ def _network_layers(net: Network, dtype: str) -> list[CLayer]:
 
 def _network_test(net: Network, name: str, dtype: str, box: Floats, bound: Floats) -> str:
     rng = np.random.default_rng(0)
-    x = round_to(rng.uniform(box[:, 0], box[:, 1], (POINTS, len(box))), dtype)
-    # a number next to the end of the box may be rounded to one beyond it
+    x = round_to(rng.uniform(box[:, 0], box[:, 1], (_POINTS, len(box))), dtype)
+    # a number next to the end of the box may be rounded beyond it
     inside = ((x >= box[:, 0]) & (x <= box[:, 1])).all(axis=1)
     x = x[inside] if inside.any() else x[:1]
     y = round_to(net(x), dtype)
     unit = np.finfo(y.dtype).eps
-    # the values of the test were themselves computed in double precision
+    # the values of the test were computed in double precision, with errors themselves
     own = bound if dtype == "double" else rounding_bound(net, box)
     error = round_to(1.01 * bound + 4 * unit * np.abs(y).max(axis=0) + own, dtype)
     tables = {"x": (dtype, x), "y": (dtype, y), "error": (dtype, error)}
@@ -246,7 +249,7 @@ def _widths(net: Network) -> str:
 
 
 def _state(bound: Floats) -> str:
-    """Return bounds with four digits, rounded up; they were computed in double, with errors far below 1e-9 of them."""
+    """Return bounds as text, rounded up to four digits; their own errors in double are far below 1e-9 of them."""
     return ", ".join(f"{rounded_up(number * (1 + 1e-9)):.3e}" for number in bound)
 
 
@@ -279,8 +282,8 @@ def _curve_parts(merged: Curve) -> dict[str, Floats]:
 def _curve_bound(curve: Curve, tables: dict[str, NDArray[Any]]) -> float:
     """Return a bound on |program - curve| for x of the tables' type in the domain, the rounding of the tables included.
 
-    With rounded tables, the formula and the curve are straight between the knots of both. So their distance is largest
-    at a knot, on its left or right. The formula rounds three times in slope (x - knot) and once in the sum.
+    The formula with rounded tables and the curve are linear between the knots of both, so their distance is largest at
+    a knot, to its left or right. The formula rounds three times in slope (x - knot) and once in the sum.
     """
     info = np.finfo(tables["knots"].dtype)
     knots, values, slopes = (tables[part].astype(np.float64) for part in ("knots", "values", "slopes"))
@@ -302,7 +305,7 @@ _SIZES |= {"unsigned char": 1, "unsigned short": 2}
 
 
 def table_bytes(function: Curve | Network | FixedNetwork, dtype: str = "double") -> int:
-    """Return the bytes of the tables that a program needs; in fixed point, of that which takes integers."""
+    """Return the size in bytes of the tables of a program; in fixed point, of the function for integers."""
     if isinstance(function, Curve):
         tables = _curve_parts(function.merge())
         return _SIZES[dtype] * sum(array.size for array in tables.values())
@@ -326,7 +329,7 @@ def fixed_header(fixed: FixedNetwork, name: str, fitted: float | None = None) ->
         f"Without floating point: int16_t q[{inputs}]; int32_t r[{outputs}]; {name}_fixed(q, r);",
         "with inputs rounded to nearest, as the bound assumes:",
         *fixed.formats,
-        f"{origin(fixed.net)}.",
+        f"{describe_origin(fixed.net)}.",
         f"For x in {box_text(fixed.box)}",
         f"the values differ from the network in exact arithmetic by at most {_state(bound)}",
         "(this program with its rounded tables, inputs and values, against the network of that hash).",
@@ -347,14 +350,14 @@ def fixed_header(fixed: FixedNetwork, name: str, fitted: float | None = None) ->
         loops=loops,
         unit=float(np.ldexp(1.0, -fixed.layers[-1].fraction)),
     )
-    x = np.random.default_rng(0).integers(low, high + 1, (POINTS, len(low)))
+    x = np.random.default_rng(0).integers(low, high + 1, (_POINTS, len(low)))
     stored: Tables = {"x": ("int16_t", x), "y": ("int32_t", fixed.integers(x))}
     test = c_text.self_test(name, f"{name}_fixed", stored, "the simulation; returns 0 if all are equal", _IS_EQUAL)
     return c_text.header(name, about, tables, program, test, include="\n#include <stdint.h>\n")
 
 
 def _fixed_layers(fixed: FixedNetwork, name: str) -> list[CLayer]:
-    """Return the layers; sums and activations are in 32 bits wherever the proved ranges allow it."""
+    """Return the layers; sums and activations use 32 bits wherever the proved ranges allow it."""
     found, (low, high) = [], fixed.ends
     for i, layer in enumerate(fixed.layers):
         total = "int64_t" if layer.wide else "int32_t"
@@ -382,7 +385,7 @@ def _halves(layer: FixedLayer) -> NDArray[Any]:
     """Return two 32-bit parts of each intercept [functions, k + 1, 2], as the function `scaled` of a header adds them.
 
     With T = slope z + intercept + 2^(shift - 1), a value is floor(T / 2^shift). Let z = 2^16 h + l, 0 <= l < 2^16, and
-    the intercept with its half 2^16 c + d. Then |slope l + d| < 2^31, and floor(T / 2^16) = slope h + c + floor((slope
+    intercept + 2^(shift - 1) = 2^16 c + d. Then |slope l + d| < 2^31, and floor(T / 2^16) = slope h + c + floor((slope
     l + d) / 2^16), which has 32 bits because the value has 16. All are shifted by 2^31, h by 2^15, to be positive.
     """
     whole = layer.intercepts + (1 << (layer.shift - 1))

@@ -1,6 +1,6 @@
-"""How C is written: checked names, tables, the loops over layers, self-tests, and the frame of every header.
+"""The text of C programs: checked names, tables, the loops over layers, self-tests, and the frame of every header.
 
-A layer is z = W h + b, then slopes[p] z + intercepts[p] beyond p knots. Floating and fixed point differ in types alone.
+A layer is z = W h + b, then slopes[p] z + intercepts[p] above p knots. Floating and fixed point differ only in types.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import plunit
 from plunit.pieces.boxes import many
+from plunit.pieces.float_errors import numpy_type
 from plunit.pieces.networks import Network
 
 # no program in C or C++ can define a function with one of these names
@@ -30,50 +31,48 @@ _TAKEN = """
     xor_eq
 """
 
-# macros of compilers in their own dialects of C, on one system or another
+# macros that compilers define in their own dialects of C
 _MACROS = """
     unix linux i386 arm mips sparc sun sgi hpux vax hppa m68k m88k mc68000 ns32000 pdp11 pyr clipper ia64 powerpc PPC
     rs6000 spu svr4 AVR MIPSEB MIPSEL R3000 R4000 LANGUAGE_C WIN32 WIN64 WINNT MSDOS
 """
 
-# what <stdint.h> defines, and what C keeps for it
+# names that <stdint.h> defines, or that C reserves for it
 _INTEGERS = r"u?int\w*_t|(U?INT\w*|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_(MIN|MAX|C|WIDTH)"
 
-# NAME_ENDING is the ending of a function, a table or a macro in the header of NAME
+# the header of NAME defines functions, tables and macros NAME_ENDING with these endings
 _ENDINGS = r"""
     fixed|rounded|scaled|signed|low|high|box|offset|scale|values|(knots|slopes)\d*|(weight|bias|intercepts|kind)\d+|test_(x|y|error)|
     SELF_TEST
 """
 _NOT_NAMES = re.compile(rf"{_INTEGERS}|\w+_({_ENDINGS})|PLUNIT_\w+_H".replace("\n", "").replace(" ", ""))
 
-TYPES = {"double": np.float64, "float": np.float32}
 
 Tables = dict[str, tuple[str, NDArray[Any]]]
-"""The type in C and the numbers of each table, by its name without that of the function."""
+"""The C type and the numbers of each table; the keys are names without that of the function."""
 
 
 def is_name(name: str) -> bool:
-    """Whether a function in C and C++ can have this name, next to <stdint.h> and to headers of other names."""
+    """Whether a function in C and C++ can have this name, next to <stdint.h> and headers with other names."""
     is_identifier = re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) is not None
     return is_identifier and name not in (_TAKEN + _MACROS).split() and not _NOT_NAMES.fullmatch(name)
 
 
 def round_to(array: Any, dtype: str) -> NDArray[Any]:
     """Return the numbers in `dtype`; ValueError if one is too large for it."""
-    if dtype not in TYPES:
-        raise ValueError(f"dtype must be one of {', '.join(TYPES)}, got {dtype!r}")
+    kind = numpy_type(dtype)
     try:
         with np.errstate(over="ignore", under="ignore"):
-            found: NDArray[Any] = np.asarray(array).astype(np.float64).astype(TYPES[dtype])
+            found: NDArray[Any] = np.asarray(array).astype(np.float64).astype(kind)
     except OverflowError:  # a Fraction beyond the largest double
         found = np.array(np.inf)
     if not np.isfinite(found).all():
-        raise ValueError(f"a number of the tables is too large for {dtype}; take dtype='double' or scale the weights")
+        raise ValueError(f"a number of the tables is too large for {dtype}; use dtype='double' or scale the weights")
     return found
 
 
 def tables_text(name: str, tables: Tables) -> str:
-    """Return `static const kind name_part[...] = {...};` of each table; decimals that read back as the same bits."""
+    """Return `static const kind name_part[...] = {...};` for each table, with decimals that read back to the bit."""
     lines = []
     for part, (kind, array) in tables.items():
         shape = "".join(f"[{length}]" for length in array.shape)
@@ -88,14 +87,14 @@ def _braces(array: NDArray[Any]) -> str:
 
 
 def _literal(number: Any) -> str:
-    """Return a number of NumPy as C writes it: 0.1f for a float, 0.1 for a double, 3 for an integer."""
+    """Return a NumPy number as a C literal: 0.1f for a float, 0.1 for a double, 3 for an integer."""
     if isinstance(number, np.integer):
         return str(int(number))
     return f"{np.format_float_scientific(number, trim='0')}f" if number.dtype == np.float32 else repr(float(number))
 
 
 def comment(lines: Iterable[str]) -> str:
-    """Return a comment of C; no text in it can end it, begin another one, or be a trigraph.
+    """Return a C comment; no text can end it, begin another comment, or be a trigraph.
 
     >>> print(comment(["x[0] = */ /*", "x[1] = ??/"]))
     /* x[0] = * / / *
@@ -105,7 +104,7 @@ def comment(lines: Iterable[str]) -> str:
     return "/* " + "\n   ".join(safe) + " */"
 
 
-def origin(net: Network) -> str:
+def describe_origin(net: Network) -> str:
     """Return plunit's version and a hash of the network's numbers."""
     digest, alone = hashlib.sha256(), net.alone
     arrays = [layer.weight for layer in alone.layers] + [layer.bias for layer in alone.layers]
@@ -121,9 +120,9 @@ class CLayer:
     Attributes:
         tables: `weight` and `bias`, which has the type of the sum z; if an activation follows, `knots`, `slopes` and
             `intercepts` of each kind of unit and, if there are several, the `kind` of every unit.
-        value: what is stored of a unit, as text: of z in the last layer, else of {slope}, z and {intercept}.
-        cast: the conversion of a weight before it is multiplied.
-        signed: the function that makes z of a sum modulo 2^32, where partial sums may exceed 32 bits.
+        value: the expression for the value of a unit: of z in the last layer, else of {slope}, z and {intercept}.
+        cast: the conversion of a weight before the multiplication.
+        signed: the function that turns a sum modulo 2^32 into z, where partial sums may exceed 32 bits.
     """
 
     tables: Tables
@@ -133,23 +132,23 @@ class CLayer:
 
 
 def kind_table(kinds: NDArray[Any]) -> tuple[str, NDArray[Any]]:
-    """Return the table of the rows of the units, in the smallest type of C that holds them."""
+    """Return the table of the kinds of the units, in the smallest C type that holds them."""
     return "unsigned char" if kinds.max() < 256 else "unsigned short", kinds
 
 
 def layer_tables(layers: Sequence[CLayer]) -> Tables:
-    """Return the tables of all layers, each with the number of its layer."""
+    """Return the tables of all layers, their names followed by the number of the layer."""
     return {f"{part}{i}": pair for i, layer in enumerate(layers) for part, pair in layer.tables.items()}
 
 
 def scratch(layers: Sequence[CLayer], kind: str) -> str:
-    """Return the arrays between the layers, as wide as the widest: layers write to `even` and `odd` in turn."""
+    """Return the arrays between the layers, as long as the widest layer; layers alternate between `even` and `odd`."""
     width = max((len(layer.tables["bias"][1]) for layer in layers[:-1]), default=0)
     return "".join(f"    {kind} {array}[{width}];\n" for array in ("even", "odd")[: len(layers) - 1])
 
 
 def loops(name: str, layers: Sequence[CLayer], source: str) -> str:
-    """Return a loop over the units of each layer; the first reads `source`, the last writes y."""
+    """Return a loop over the units for each layer; the first reads `source`, the last writes y."""
     text = ""
     for i, layer in enumerate(layers):
         (units, inputs), real = layer.tables["weight"][1].shape, layer.tables["bias"][0]
@@ -183,7 +182,7 @@ def loops(name: str, layers: Sequence[CLayer], source: str) -> str:
 
 
 def self_test(name: str, function: str, tables: Tables, judge: str, check: str) -> str:
-    """Return a program that calls `function` at the points of table x; `check` compares its results with table y."""
+    """Return a program that calls `function` at the points of table x; `check` compares the results with table y."""
     (real, y), stored = tables["y"], {f"test_{part}": pair for part, pair in tables.items()}
     return f"""
 #ifdef {name}_SELF_TEST
@@ -203,7 +202,7 @@ int main(void) {{
 
 
 def header(name: str, about: Iterable[str], tables: Tables, program: str, test: str = "", include: str = "") -> str:
-    """Return a whole header: comment, guard, tables, functions, self-test."""
+    """Return a complete header: comment, guard, tables, functions, self-test."""
     return f"""\
 {comment(about)}
 #ifndef PLUNIT_{name}_H

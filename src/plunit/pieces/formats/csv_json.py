@@ -1,8 +1,7 @@
-"""Curves as CSV, and curves and networks as JSON, whose numbers read back as the same bits.
+"""Curves as CSV, and curves and networks as JSON; numbers read back to the same bits.
 
-A curve in CSV is a row for each piece, for spreadsheets. A curve in JSON is an object with `knots` and
-other arrays; a network is an object with the list `layers`. The keys, in any order, say which of the two a JSON file
-holds.
+A curve in CSV has a row for each piece, for spreadsheets. A curve in JSON is an object with `knots` and other arrays, a
+network an object with the list `layers`. The keys, in any order, distinguish the two.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ _KEYS = {"layers", "knots"}
 
 
 def save_csv(curve: Curve, path: str | Path) -> None:
-    """Write one row for each piece: its ends, then slope, intercept, f(low), f(high) and tolerance of every output.
+    """Write one row for each piece: its ends, then slope, intercept, f(low), f(high) and tolerance of each output.
 
-    Every row repeats the number of activation patterns of the whole curve.
+    Each row repeats the number of activation patterns of the whole curve.
     """
     parts = (curve.slopes, curve.intercepts, curve.values[:-1], curve.values[1:], curve.tolerance)
     columns = np.stack(parts, axis=2).reshape(len(curve.slopes), -1)
@@ -54,18 +53,18 @@ def save_csv(curve: Curve, path: str | Path) -> None:
 
 
 def save_json(function: Curve | Network, path: str | Path, *, names: Sequence[str] = (), about: str = "") -> None:
-    """Write a curve or a network.
+    """Write a curve or a network as JSON.
 
-    A curve is its knots, slopes, intercepts and values, with the tolerance of the slopes and the number of patterns. A
-    network is its `layers` in order: `weight` [out, in] and `bias` [out], or the `knots`, `slopes` and `at_zero` of the
-    activation of each unit (see `Activation`); a missing knot is null. `names` of the inputs, and a text `about` it,
-    are added as `inputs` and `about`.
+    A curve has knots, slopes, intercepts and values, the tolerance of the slopes and the number of patterns. A network
+    has `layers` in order: `weight` [out, in] and `bias` [out], or the `knots`, `slopes` and `at_zero` of the activation
+    of each unit (see `Activation`); a missing knot is null. The `names` of the inputs and a text `about` the function
+    become `inputs` and `about`.
     """
     save_whole(path, text_of(function, names=names, about=about))
 
 
 def text_of(function: Curve | Network, *, names: Sequence[str] = (), about: str = "") -> str:
-    """Return what `save_json` writes."""
+    """Return the text that `save_json` writes."""
     if isinstance(function, Curve):
         content = {name: getattr(function, name).tolist() for name in ARRAYS} | {"patterns": function.patterns}
     else:
@@ -85,14 +84,14 @@ def _parts(layer: Layer) -> list[dict[str, Any]]:
 
 
 def load_json(path: str | Path) -> Any:
-    """Read what `save_json` wrote, a Curve or a Network; ValueError if the file is neither."""
+    """Return the Curve or the Network that `save_json` wrote; ValueError if the file holds neither."""
     try:
         return _parse(Path(path))
     except OSError:
         raise
     # a file of any content can fail in any way
     except Exception as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        reason = "lists are nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
         raise ValueError(f"{path} is not a curve or a network: {reason}; save_json writes such files") from None
 
 
@@ -104,7 +103,7 @@ def _content(path: Path) -> Any:
 def _parse(path: Path) -> Curve | Network:
     content = _content(path)
     if not isinstance(content, dict):
-        raise ValueError(f"it holds a {type(content).__name__}, not an object")
+        raise ValueError(f"the content must be an object, got {type(content).__name__}")
     if "layers" not in content:
         return _curve(content)
     layers = content["layers"]
@@ -115,9 +114,9 @@ def _parse(path: Path) -> Curve | Network:
 
 def _curve(content: dict[str, Any]) -> Curve:
     if missing := {*ARRAYS, "patterns"} - set(content):
-        raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+        raise ValueError(f"the curve lacks {', '.join(sorted(missing))}")
     arrays = {name: _array(name, content[name], axes) for name, axes in ARRAYS.items()}
-    # intercepts are for other programs, and follow from the rest
+    # intercepts are for other programs and follow from the rest
     del arrays["intercepts"]
     return Curve(**arrays, patterns=content["patterns"])
 
@@ -126,8 +125,8 @@ def _layer(place: int, layer: dict[str, Any]) -> Any:
     if set(layer) == {"weight", "bias"}:
         return _array("weight", layer["weight"], 2), _array("bias", layer["bias"], 1)
     if set(layer) != {"knots", "slopes", "at_zero"}:
-        known = "weight and bias, or knots, slopes and at_zero"
-        raise ValueError(f"layer {place} must have {known}; it has {', '.join(sorted(layer)) or 'nothing'}")
+        keys = "weight and bias, or knots, slopes and at_zero"
+        raise ValueError(f"layer {place} must have {keys}, got {', '.join(sorted(layer)) or 'nothing'}")
     rows = layer["knots"] if isinstance(layer["knots"], list) else []
     knots = [[math.inf if knot is None else knot for knot in row] if isinstance(row, list) else row for row in rows]
     shape = _array("slopes", layer["slopes"], 2), _array("at_zero", layer["at_zero"], 1)
@@ -135,7 +134,7 @@ def _layer(place: int, layer: dict[str, Any]) -> Any:
 
 
 def _array(name: str, content: Any, axes: int) -> Floats:
-    """Return nested lists of numbers as an array."""
+    """Return nested lists of numbers as an array; ValueError if they are anything else."""
     try:
         array = np.array(content)
     except ValueError:
@@ -148,9 +147,9 @@ def _array(name: str, content: Any, axes: int) -> Floats:
 def _through(curve: Curve) -> Network:
     """Return a curve as a network of one unit for each output, which extends the first and the last piece."""
     merged = curve.merge()
-    # knots count from 0, or from the end of the domain that is next to it: there f is one of the values
+    # knots count from 0, or from the end of the domain closest to it, where f is one of the values
     start = min(max(0.0, merged.low), merged.high)
-    # values at the knots come back; across a steep piece, its slope times its width is off by more than rounding
+    # so values at the knots come back; across a steep piece, slope times width is off by more than rounding
     slopes = np.diff(merged.values, axis=0) / np.diff(merged.knots)[:, None]
     outputs = slopes.shape[1]
     knots = np.tile(merged.knots[1:-1] - start, (outputs, 1))
@@ -166,7 +165,7 @@ def _recognises(content: Content) -> bool:
     first = re.match(r'\s*\{\s*"(\w*)', content.text())
     if first is None:
         return False
-    if first[1] in _KEYS:  # the order of `save_json`, so that a large file is read once
+    if first[1] in _KEYS:  # save_json writes such a key first, so that a large file is read only once
         return True
     try:
         return content.size <= LIMIT and not _KEYS.isdisjoint(_content(content.path))

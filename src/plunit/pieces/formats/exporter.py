@@ -30,13 +30,13 @@ class Exporter:
 
     - The file depends only on the network, the box, the labels and the file's name: the same bytes each time.
     - Numbers keep all their digits (`repr` of a float), or the file states their error.
-    - Names of inputs are stored if the format can; they come from tables, and may contain any printable character.
+    - Names of inputs are stored if the format can; they come from tables and may contain any printable character.
     - A network that the format cannot represent raises a ValueError that names the layer and the remedy.
     - A format that `load` also reads has an `Importer` in the same module, and the network survives the round trip.
 
     Attributes:
-        write: writes the network, or a curve, to the path, its third argument; the second is the box [in, 2], or None.
-            `names` of the inputs and a text `about` the network are options.
+        write: writes a network or a curve; arguments: the function, the box [in, 2] or None, and the path. `names` of
+            the inputs and a text `about` the function are options.
         only_curves: whether the format holds only curves, so that a network needs one input and a box.
     """
 
@@ -50,9 +50,9 @@ def save(
     """Write a network in the format that the extension names: .h, .onnx, .json or .csv, in upper or lower case.
 
     .h (C), .onnx and .json hold the whole network; with a box, (low, high) for each input, .h also states a bound on
-    its rounding errors there. .csv lists the pieces on the box, so it needs a box and one input. A Curve has its
-    domain, and needs no box. `load` reads .onnx and .json. `names` of the inputs, and lines `about` the network,
-    become comments of C, metadata of ONNX and entries of JSON.
+    its rounding errors there. .csv lists the pieces on the box, so it needs a box and one input. A Curve has a domain,
+    so it needs no box. `load` reads .onnx and .json. `names` of the inputs and lines `about` the network become
+    comments in C, metadata in ONNX and entries in JSON.
     """
     path = Path(path)
     if not isinstance(function, Curve):
@@ -64,8 +64,8 @@ def save(
             raise ValueError(f"a {path.suffix} file needs a box, (low, high) for each input; give save(net, path, box)")
         if exporter.only_curves and function.inputs != 1:
             raise ValueError(
-                f"{path.suffix} holds a function of one input, and the network has {function.inputs}; "
-                "see plunit.pieces.along"
+                f"a {path.suffix} file holds a function of one input, but the network has {function.inputs}; save "
+                "plunit.pieces.along(net, a, b)"
             )
         box = None if box is None else box_array(function, box)
     exporter.write(function, box, path, names=names, about=about)
@@ -74,7 +74,7 @@ def save(
 def check_ending(path: Path) -> None:
     """Raise ValueError if no exporter writes files of this extension."""
     if ending(path) not in EXPORTERS:
-        raise ValueError(f"{path} ends in {path.suffix!r}; a file can be saved as one of {', '.join(EXPORTERS)}")
+        raise ValueError(f"{path} has the extension {path.suffix!r}; use one of {', '.join(EXPORTERS)}")
 
 
 _LIBRARY = """
@@ -94,13 +94,13 @@ _LIBRARY = """
     tmpfile tmpnam tolower toupper trunc truncate ungetc unlink va_arg va_copy va_end va_start vfprintf vprintf
     vsnprintf vsprintf write y0 y1 yn EOF NULL NAN INFINITY HUGE_VAL
 """
-"""Names of the C library: a header that defines one conflicts with <math.h> or another standard header."""
+"""Names in the C library: a header that defines one conflicts with <math.h> or another standard header."""
 
 _IN_LIBRARY = re.compile(rf"({'|'.join(_LIBRARY.split())})(f|l|f_r|l_r|F|L)?|(M|FP|MATH)_\w+")
 
 
 def c_name(path: Path) -> str:
-    """Return the name of the C function of a file: that of the file, with _network if C or its library uses that.
+    """Return the name of the C function in a file: the file's name, followed by _network if C or its library uses it.
 
     >>> [c_name(Path(name)) for name in ("valve.h", "exp.h", "valve_low.h", "1.h")]
     ['valve', 'exp_network', 'valve_low_network', 'network']
@@ -112,7 +112,7 @@ def c_name(path: Path) -> str:
 
 
 def call_note(path: Path) -> str:
-    """Return how to call the function of a C header if its name is not that of the file; "" otherwise.
+    """Return how to call the function in a C header if its name is not the file's, and "" otherwise.
 
     >>> call_note(Path("exp.h")), call_note(Path("valve.h"))
     ('; call exp_network(x, y)', '')

@@ -1,4 +1,4 @@
-"""The contract of importers: a format recognises its files by their content, and reads them as a `Model`."""
+"""The contract of importers: a format recognises its files by their content and reads them as a `Model`."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ _ZIP = b"PK\x03\x04"
 class Importer:
     """A format that `load` reads.
 
-    To add one: write a module with an `Importer`, and add it to `IMPORTERS` in `reading.py`. Add a function that makes
+    To add one: write a module with an `Importer`, and add it to `IMPORTERS` in `reading.py`. Add a function that writes
     a file, with values from another program, to `WRITERS` of tests/support/model_files.py; then the tests in
     tests/pieces/formats/test_importers.py also run on it. Check-list:
 
-    - `recognises` looks only at the content, never at the extension, and is true for one format only. It needs no
+    - `recognises` looks only at the content, never at the extension, and is true for only one format. It needs no
       other package, so that an error can name the format even if the package that reads it is missing.
     - `read` executes nothing from a file: no pickle, no lambda, no import by a name in the file.
     - `read` checks sizes before it reserves memory: no part of a file and no array has more than `LIMIT` bytes, and all
-      arrays together, counted by one `Budget`, at most twice that. A small file can name a large array, or one many
-      times.
+      arrays together, counted by one `Budget`, at most twice that. A small file can declare a large array, or use one
+      many times.
     - An unknown layer is an error that names it; no layer is skipped.
-    - `read` makes its network with `build`, which checks the sizes of the layers.
+    - `read` builds its network with `build`, which checks the sizes of the layers.
     - Weights keep their values: float32 becomes float64 without rounding.
-    - A package that `read` needs is imported in `read`, not above. Then an error names it. The package goes into
-      `EXTRAS` of `plunit.base.errors`, and into `PACKAGES` of test_importers.py.
+    - A package that `read` needs is imported inside `read`, so that an error names it. The package also goes into
+      `EXTRAS` of `plunit.base.errors` and `PACKAGES` of test_importers.py.
 
     Attributes:
-        name: what the file is, with its article: "an ONNX model".
-        recognises: whether the content is of this format.
+        name: the kind of file, with its article: "an ONNX model".
+        recognises: whether the content has this format.
         read: returns the model; any exception becomes one line with the file, the name and the remedy.
         remedy: how to make a file that can be read.
         takes_shape: whether `read` also takes the shape of the input, because the format has convolutions.
@@ -57,19 +57,20 @@ class Importer:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The network in a file, and how it differs from the file.
+    """The network in a file, how it differs from the file, and the box of its inputs.
 
-    jump: [out], the largest difference between each output of the file and of the network, where the file jumps because
-    its constants are rounded; None if it does not. rounded: whether factors and shifts, such as those of a BatchNorm,
-    were joined with a layer and rounded.
+    jump: [out], a bound on the difference between each output of the file and of the network, if the file jumps because
+    its constants are rounded; else None. rounded: whether factors and shifts, such as those of a BatchNorm, were joined
+    with a layer and rounded. box: [in, 2], the range of each input, if the file states it.
     """
 
     network: Network
     jump: Floats | None = None
     rounded: bool = False
+    box: Floats | None = None
 
     def notes(self, path: Path) -> list[str]:
-        """Return how the network differs from the file, in sentences."""
+        """Return sentences that say how the network differs from the file."""
         found = []
         if self.jump is not None:
             found.append(_describe_jump(path, self.jump))
@@ -89,9 +90,9 @@ def _describe_jump(path: Path, bound: Floats) -> str:
 
 
 class JumpWarning(UserWarning):
-    """A file jumps where its constants are rounded, and the network read from it is continuous.
+    """A file jumps where its rounded constants do not meet, and the network read from it is continuous.
 
-    bound: [out], the largest difference between each output of the file, in real arithmetic, and of the network.
+    bound: [out], a bound on the difference between each output of the file, in real arithmetic, and of the network.
     """
 
     def __init__(self, path: Path, bound: Floats) -> None:
@@ -101,7 +102,7 @@ class JumpWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Content:
-    """What `recognises` looks at: the first bytes, the size, and the names in a zip archive, () for other files."""
+    """The data that `recognises` reads: the first bytes, the size, and the names in a zip archive, () otherwise."""
 
     path: Path
     head: bytes
@@ -110,15 +111,15 @@ class Content:
 
     @classmethod
     def of(cls, path: Path) -> Content:
-        """Look into a file; OSError if there is none."""
+        """Return the content of a file; OSError if there is none."""
         with path.open("rb") as file:
             head = file.read(_HEAD)
         return cls(path, head, path.stat().st_size, _names_in_zip(path) if head.startswith(_ZIP) else ())
 
     def text(self) -> str:
-        """Return the first bytes as text, "" if they are not text."""
+        """Return the first bytes as text, or "" if they are not text."""
         try:
-            # the last character may be cut
+            # the last character may be incomplete
             return self.head.decode("utf-8-sig", errors="strict" if self.size <= _HEAD else "ignore")
         except UnicodeDecodeError:
             return ""
@@ -136,10 +137,8 @@ def _names_in_zip(path: Path) -> tuple[str, ...]:
 def build(layers: Sequence[LayerLike], budget: Budget | None = None) -> Network:
     """Return the network of these layers; ValueError if one of them is too wide, or if all need too much memory.
 
-    `budget` is that of the file, if it counts other arrays already.
-
-    A small file can name a large width, and a layer of that width may need a square matrix: between two activations,
-    and as the product of two affine layers.
+    `budget` is that of the file, if other arrays have been counted already. A small file can declare a large width, and
+    a layer of that width may need a square matrix: between two activations, and as the product of two affine layers.
     """
     budget, before, units = budget or Budget(), 0, 0
     for layer in layers:

@@ -1,4 +1,4 @@
-"""Fitted models of scikit-learn and models of Keras as networks: objects of the user's own program, not files.
+"""Fitted models of scikit-learn and models of Keras as networks: objects in memory, not files.
 
 Neither package is imported: layers are recognised by the names of their classes.
 """
@@ -27,26 +27,27 @@ _LINEAR = """
     Perceptron QuantileRegressor Ridge RidgeCV RidgeClassifier RidgeClassifierCV SGDClassifier SGDRegressor
     TheilSenRegressor
 """
-"""Models whose prediction, or decision function, is coef_ x + intercept_; others apply a function to that."""
+"""Models whose prediction or decision function is coef_ x + intercept_, without a function of that."""
 
 
 def from_sklearn(model: Any) -> Network:
     """Return a fitted model of scikit-learn as a network: an MLP, a linear model, or a Pipeline that ends in one.
 
     The activation of an MLP must be relu or identity. Steps before the model may be StandardScaler, MinMaxScaler,
-    MaxAbsScaler, RobustScaler and PCA, and pipelines of these. Each becomes affine layers in float64: quotients such as
-    1 / scale_ are rounded. A regressor must end in an affine layer; with loss="poisson" it ends in exp, which has no
-    pieces. The network of a classifier gives scores: the logits of an MLP, the numbers before the logistic function or
-    softmax, and the decision function of a linear model. The class is that of the largest output, or the sign of a
-    single output.
+    MaxAbsScaler, RobustScaler and PCA, and pipelines of these. Each becomes affine layers in float64, where quotients
+    such as 1 / scale_ are rounded. A regressor must end in an affine layer; with loss="poisson" it ends in exp, which
+    is not piecewise linear. The network of a classifier returns scores: the logits of an MLP (before the logistic
+    function or softmax), or the decision function of a linear model. The class is given by the largest output, or by
+    the sign of a single output.
     """
     *steps, last = _steps(model)
     layers: list[LayerLike] = []
     for step in steps:
         kind = _kind(step, "sklearn")
         if kind not in _SCALERS:
-            known = ", ".join(_SCALERS)
-            raise ValueError(f"the step {kind} before the model is not affine, or not known; known are {known}")
+            raise ValueError(
+                f"the step {kind} before the model is not affine or not supported; supported: {', '.join(_SCALERS)}"
+            )
         layers += _SCALERS[kind](step)
     if _kind(last, "sklearn") in _LINEAR.split() and hasattr(last, "coef_"):
         return build([*layers, _linear_model(last)])
@@ -54,12 +55,12 @@ def from_sklearn(model: Any) -> Network:
 
 
 def _steps(model: Any) -> list[Any]:
-    """Return the steps of a Pipeline, also of one inside another; or the model itself."""
+    """Return the steps of a Pipeline, including those of Pipelines inside it; or the model itself."""
     if _kind(model, "sklearn") != "Pipeline":
         return [model]
     parts = [part for _, part in model.steps if part is not None and not isinstance(part, str)]
     if not parts:
-        raise ValueError("this Pipeline has no step that computes anything; its last step must be a fitted model")
+        raise ValueError("this Pipeline has no step that computes anything; the last step must be a fitted model")
     return [step for part in parts for step in _steps(part)]
 
 
@@ -72,7 +73,7 @@ def _perceptron(model: Any) -> list[LayerLike]:
         )
     if model.activation not in _HIDDEN:
         raise ValueError(f"{kind} has activation={model.activation!r}; only relu and identity are piecewise-linear")
-    # a classifier's network returns logits, so the function of them is left out
+    # the network of a classifier returns logits, so the function of them is left out
     last = getattr(model, "out_activation_", "identity")
     if last != "identity" and not hasattr(model, "classes_"):
         raise ValueError(f"{kind} ends in {last}, which is not piecewise-linear; train with loss='squared_error'")
@@ -89,14 +90,14 @@ def _linear_model(model: Any) -> LayerLike:
 
 
 def _attribute(step: Any, name: str) -> Floats:
-    """Return an attribute that a step has once it is fitted."""
+    """Return an attribute of a fitted step; ValueError if the step is not fitted."""
     if not hasattr(step, name):
         raise ValueError(f"the step {type(step).__name__} has no {name}; fit the Pipeline first")
     return np.asarray(getattr(step, name), dtype=np.float64)
 
 
 def _center_and_scale(center: str, centered: str, scaled: str) -> Callable[[Any], list[LayerLike]]:
-    """Return a reader of (x - center) / scale, for the names of the center and of the two options."""
+    """Return a function that reads (x - center) / scale, given the names of the center and of the two options."""
 
     def center_and_scale(step: Any) -> list[LayerLike]:
         units = int(_attribute(step, "n_features_in_"))
@@ -108,7 +109,7 @@ def _center_and_scale(center: str, centered: str, scaled: str) -> Callable[[Any]
 
 
 def _clip(step: Any, low: float, high: float) -> list[LayerLike]:
-    # MaxAbsScaler of an older scikit-learn has no such option
+    # MaxAbsScaler of older versions of scikit-learn has no such option
     return [activation.hardtanh(low, high)] if getattr(step, "clip", False) else []
 
 
@@ -125,12 +126,12 @@ def _max_abs(step: Any) -> list[LayerLike]:
 
 
 def _pca(step: Any) -> list[LayerLike]:
-    """components_ (x - mean_), and divided by the standard deviations if they are whitened."""
+    """components_ (x - mean_), divided by the standard deviations if whitened."""
     weight, mean = _attribute(step, "components_"), _attribute(step, "mean_")
     centered: LayerLike = (np.eye(len(mean)), -mean)
     if not step.whiten:
         return [centered, (weight, np.zeros(len(weight)))]
-    # scikit-learn keeps variances of rank-deficient data away from 0 in this way
+    # scikit-learn keeps the variances of rank-deficient data away from 0 in this way
     spread = np.maximum(np.sqrt(_attribute(step, "explained_variance_")), np.finfo(np.float64).eps)
     return [centered, (weight, np.zeros(len(weight))), *_scale(1 / spread, np.zeros(len(weight)))]
 
@@ -145,16 +146,16 @@ _SCALERS: dict[str, Callable[[Any], list[LayerLike]]] = {
 
 
 def from_keras(model: Any) -> Network:
-    """Return a model of Keras 3 as a network: a Sequential, or a functional model that is a chain, of known layers.
+    """Return a model of Keras 3 as a network: a Sequential, or a functional model that is a chain.
 
-    Inputs are [batch, features]. Known are Dense, PLU, ReLU, LeakyReLU, PReLU, Activation, BatchNormalization (with its
-    moving averages), Normalization, Rescaling, Flatten, Dropout, Identity, and models of these. Any other layer is a
-    ValueError with its name. Weights keep their values; the factors of the two normalisations are rounded to float64.
-    Affine layers in a row stay apart unless float64 holds their product exactly. Keras evaluates them in float32.
+    Inputs are [batch, features]. Supported layers: Dense, PLU, ReLU, LeakyReLU, PReLU, Activation, BatchNormalization
+    (with its moving averages), Normalization, Rescaling, Flatten, Dropout, Identity, and models of these; ValueError
+    names any other layer. Weights keep their values; the factors of the two normalisations are rounded to float64.
+    Consecutive affine layers stay separate unless float64 holds their product exactly. Keras evaluates in float32.
     """
     shape = getattr(model, "input_shape", None)
     if _kind(model) not in ("Sequential", "Functional") or not isinstance(shape, tuple):
-        raise ValueError(f"this needs a Sequential or functional model of Keras that is built, got {_kind(model)}")
+        raise ValueError(f"this needs a built Sequential or functional model of Keras, got {_kind(model)}")
     if len(shape) != 2 or not isinstance(shape[1], int):
         raise ValueError(f"the input of a network must be [batch, features], but this model's has shape {shape}")
     return build(list(_chain(model, shape[1])))
@@ -172,7 +173,7 @@ def _chain(model: Any, units: int) -> Iterator[LayerLike]:
             elif kind in _LAYERS:
                 found = _LAYERS[kind](layer, units)
             else:
-                raise ValueError(f"it is not affine or piecewise-linear, or not known; known are {', '.join(_LAYERS)}")
+                raise ValueError(f"not piecewise-linear or not supported; supported: {', '.join(_LAYERS)}")
         except ValueError as error:
             raise ValueError(f"layer {layer.name!r}, {kind}: {error}") from None
         yield from found
@@ -180,36 +181,40 @@ def _chain(model: Any, units: int) -> Iterator[LayerLike]:
 
 
 def _check_chain(model: Any) -> None:
-    """Raise ValueError unless each layer is called once, on the output of the layer before it, and nothing else."""
+    """Raise ValueError unless each layer is called exactly once, on the output of the layer before it."""
     config, before = model.get_config(), ""
     if other := {part["name"] for part in config["layers"]} - {layer.name for layer in model.layers}:
-        raise ValueError(f"{', '.join(sorted(other))}: functions between layers are not read; make them layers")
+        raise ValueError(
+            f"functions between layers are not supported, got {', '.join(sorted(other))}; make them layers"
+        )
     for part in config["layers"]:
         calls = part["inbound_nodes"]
         if before or calls:
             args: list[Any] = calls[0]["args"] if len(calls) == 1 else []
             source = args[0]["config"]["keras_history"] if len(args) == 1 and isinstance(args[0], dict) else ()
             if list(source) != [before, 0, 0] or any(calls[0]["kwargs"].values()):
-                raise ValueError(f"layer {part['name']!r} is not called once, on the output of the layer before it")
+                raise ValueError(
+                    f"layer {part['name']!r} must be called exactly once, on the output of the layer before it"
+                )
         before = part["name"]
     if config["output_layers"] not in ([before, 0, 0], [[before, 0, 0]]):
-        raise ValueError(f"its output is not that of its last layer, {before!r}")
+        raise ValueError(f"the output of the model must be that of its last layer, {before!r}")
 
 
 def _kind(thing: Any, package: str = "keras") -> str:
-    """Return the name of a function, or of an object's class; with its module, unless it is the package's own."""
+    """Return the name of a function or of an object's class, with its module unless that belongs to the package."""
     owner = thing if hasattr(thing, "__name__") else type(thing)
     is_own = str(owner.__module__).partition(".")[0] == package
     return owner.__name__ if is_own else f"{owner.__module__}.{owner.__name__}"
 
 
 def _weights(layer: Any, count: int) -> list[Floats]:
-    """Return the weights of a layer in float64; ValueError if they are not this many."""
+    """Return the weights of a layer in float64; ValueError if there are not `count` arrays."""
     if getattr(layer, "quantization_mode", None):
-        raise ValueError(f"it is quantised ({layer.quantization_mode}); use the model before quantisation")
+        raise ValueError(f"the layer is quantised ({layer.quantization_mode}); use the model before quantisation")
     found = [np.asarray(weight, dtype=np.float64) for weight in layer.get_weights()]
     if len(found) != count:
-        raise ValueError(f"it has {len(found)} arrays of weights, but {count} are expected")
+        raise ValueError(f"the layer must have {count} arrays of weights, got {len(found)}")
     return found
 
 
@@ -217,7 +222,7 @@ def _per_unit(value: Any, units: int) -> Floats:
     """Return one number for each feature."""
     array = np.asarray(value, dtype=np.float64)
     if array.size not in (1, units):
-        raise ValueError(f"it has {array.size} numbers for {units} features")
+        raise ValueError(f"the layer has {array.size} numbers for {units} features")
     return np.broadcast_to(array.reshape(-1), (units,))
 
 
@@ -237,7 +242,7 @@ def _activation(layer: Any, units: int) -> list[LayerLike]:
         return _FUNCTIONS[kind]()
     if kind in _POINTWISE:
         return _POINTWISE[kind](layer.activation, units)
-    raise ValueError(f"its activation {kind!r} is not known; known are {', '.join((*_FUNCTIONS, *_POINTWISE))}")
+    raise ValueError(f"activation {kind!r} is not supported; supported: {', '.join((*_FUNCTIONS, *_POINTWISE))}")
 
 
 def _relu(layer: Any, units: int) -> list[LayerLike]:
@@ -245,7 +250,7 @@ def _relu(layer: Any, units: int) -> list[LayerLike]:
     config = layer.get_config()
     top, slope = config["max_value"], float(config["negative_slope"] or 0.0)
     if config["threshold"]:
-        raise ValueError(f"its threshold {config['threshold']} makes it jump; only continuous functions have pieces")
+        raise ValueError(f"threshold {config['threshold']} makes the function jump; only continuous ones are supported")
     knots = [0.0, np.inf if top is None else float(top)]
     return [activation.piecewise(knots, [slope, 1.0, 1.0 if top is None else 0.0])]
 
@@ -282,7 +287,7 @@ def _normalization(layer: Any, units: int) -> list[LayerLike]:
 
 def _check_axis(axis: Any) -> None:
     if axis not in (-1, 1, [-1], [1], (-1,), (1,)):
-        raise ValueError(f"its axis is {axis}, but features are on axis 1")
+        raise ValueError(f"axis must be 1, where the features are, got {axis}")
 
 
 _FUNCTIONS: dict[str, Callable[[], list[LayerLike]]] = {

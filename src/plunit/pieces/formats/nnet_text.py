@@ -1,13 +1,13 @@
-"""Networks from .nnet files, the text format of ReLU networks around Reluplex and Marabou.
+"""Networks from .nnet files, the text format for ReLU networks of Reluplex and Marabou.
 
-Comments after //, then lines of numbers with commas: layers, inputs, outputs, largest layer; the size of every layer; a
-flag; least and largest value of every input; mean and range of every input, and of all outputs; then the rows of the
-weights of each layer, and its biases one by one. Hidden layers are ReLU. Older files have a single 0 in place of the
-values of the inputs, or of means and ranges, leave out the lines of means and ranges, or repeat the last size.
+Comments after //, then lines of comma-separated numbers: layers, inputs, outputs, largest layer; the size of each
+layer; a flag; smallest values and largest values of the inputs; means and ranges of the inputs, each followed by that
+of all outputs; then for each layer the rows of its weights and its biases one by one. Hidden layers are ReLU. Older
+files have a single 0 instead of the values of the inputs, or of means and ranges, omit the lines of means and ranges,
+or repeat the last size.
 
-The format's own programs clip every input to its least and largest value before they normalise it. So the network
-begins with a layer that does so, unless the file does not have these values. Proofs leave it out where it changes
-nothing.
+The programs of the format clip each input to its smallest and largest value before they normalise it. So the network
+begins with a layer that clips, if the file has these values. Proofs leave this layer out where it changes nothing.
 """
 
 from __future__ import annotations
@@ -39,35 +39,30 @@ def _recognises(content: Content) -> bool:
     return all(word.strip().isdecimal() for row in first for word in row)
 
 
-def box_of(path: Path) -> Floats | None:
-    """Return least and largest value of every input, [in, 2]; None if the file does not say."""
-    return _parse(path)[1]
-
-
-def _parse(path: Path) -> tuple[Model, Floats | None]:
+def _load(path: Path) -> Model:
     text = path.read_text(encoding="utf-8-sig")
     rows, lines = _rows(text), [line for line in map(str.strip, text.splitlines()) if line and line[:2] != "//"]
     if lines[0].endswith(",") and not lines[-1].endswith(","):
-        raise ValueError("it ends within a line: the last number has no comma after it, and every number must have one")
+        raise ValueError("the file ends within a line: no comma follows the last number; write the file again")
     count, inputs, outputs, _ = (int(word) for word in next(rows))
     sizes = [int(word) for word in next(rows)]
     if sizes[count + 1 :] == [outputs]:
         sizes.pop()
     if (len(sizes), sizes[0], sizes[-1]) != (count + 1, inputs, outputs):
-        raise ValueError(f"it has {count} layers from {inputs} inputs to {outputs} outputs, but the sizes {sizes}")
+        raise ValueError(f"{count} layers from {inputs} inputs to {outputs} outputs do not fit the sizes {sizes}")
     next(rows, None)
-    box = np.array([_header(rows, inputs, f"the {word} values", np.nan) for word in ("least", "largest")]).T
-    if inputs == 1 and not box.any():  # for one input these are the single zeros that stand for no values
+    box = np.array([_header(rows, inputs, f"the {word} values", np.nan) for word in ("smallest", "largest")]).T
+    if inputs == 1 and not box.any():  # for one input, the single zeros of a file without these values
         box[:] = np.nan
     if (box[:, 0] > box[:, 1]).any():
-        raise ValueError(f"the least values {box[:, 0].tolist()} must not be above the largest, {box[:, 1].tolist()}")
+        raise ValueError(f"the smallest values {box[:, 0].tolist()} must not exceed the largest, {box[:, 1].tolist()}")
     mean, spread = np.zeros(inputs + 1), np.ones(inputs + 1)
     if len(lines) != 5 + 2 * sum(sizes[1:]):
         mean, spread = _header(rows, inputs + 1, "the means", 0.0), _header(rows, inputs + 1, "the ranges", 1.0)
     if not spread.all():
         raise ValueError("a range must not be 0, because inputs are divided by it")
-    known = not np.isnan(box).any()
-    layers: list[LayerLike] = [_clip(*box.T)] if known else []
+    has_box = not np.isnan(box).any()
+    layers: list[LayerLike] = [_clip(*box.T)] if has_box else []
     for i, (before, units) in enumerate(itertools.pairwise(sizes)):
         weight = np.array([_numbers(rows, before, f"row {row} of layer {i}") for row in range(units)])
         bias = np.array([_numbers(rows, 1, f"bias {row} of layer {i}")[0] for row in range(units)])
@@ -77,13 +72,13 @@ def _parse(path: Path) -> tuple[Model, Floats | None]:
             weight, bias = spread[-1] * weight, spread[-1] * bias + mean[-1]
         layers += [(weight, bias), activation.relu()]
     if next(rows, None) is not None:
-        raise ValueError(f"it continues after the biases of its last layer, which is layer {count - 1}")
+        raise ValueError(f"the file must end after the biases of the last layer, layer {count - 1}, but continues")
     rounded = bool(mean.any() or (spread != 1).any())
-    return Model(build(layers[:-1]), rounded=rounded), box if known else None
+    return Model(build(layers[:-1]), rounded=rounded, box=box if has_box else None)
 
 
 def _clip(low: Floats, high: Floats) -> Activation:
-    """Return clip(x, low, high), which is a constant where the two are equal."""
+    """Return clip(x, low, high), a constant where both ends are equal."""
     return activation.piecewise([low, high], [0.0, 1.0, 0.0], np.clip(0.0, low, high))
 
 
@@ -110,6 +105,6 @@ def _numbers(rows: Iterator[list[str]], count: int, what: str) -> Floats:
 IMPORTER = Importer(
     "a .nnet file",
     _recognises,
-    lambda path: _parse(path)[0],
-    "the docstring of plunit.pieces.formats.nnet_text has the rules of the format",
+    _load,
+    "see the docstring of plunit.pieces.formats.nnet_text for the rules of the format",
 )

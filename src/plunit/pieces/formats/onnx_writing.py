@@ -1,4 +1,4 @@
-"""`save_onnx`: a network or a curve as an ONNX model: Gemm, and as few standard operators as an activation needs."""
+"""`save_onnx`: a network or a curve as an ONNX model of Gemm and a few standard operators for each activation."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def save_onnx(
 
     Args:
         function: a network, or a curve, which is extended beyond its ends and loses its dead kinks.
-        path: the file.
-        dtype: "float64" or "float32", that of x, of y and of all numbers between.
-        relu: write the network as a plain ReLU network (`to_relu`), with Gemm and Relu only.
-        names: of the inputs: `inputs` in the model's metadata, a list in JSON.
+        path: the file to write.
+        dtype: "float64" or "float32", the type of x, y and all numbers between.
+        relu: whether to write a plain ReLU network (`to_relu`), with only Gemm and Relu.
+        names: the names of the inputs, stored as a JSON list under `inputs` in the model's metadata.
         about: the model's `doc_string`.
 
-    In a network each layer is a Gemm, ReLU is Relu, a leaky ReLU PRelu, PLU m + alpha (z - m) with m = Clip(z), and any
-    other activation a sum over its pieces. `load` reads networks back.
+    Each layer of a network becomes a Gemm, ReLU becomes Relu, a leaky ReLU PRelu, PLU m + alpha (z - m) with
+    m = Clip(z), and any other activation a sum over its pieces. `load` reads networks back.
     """
     save_whole(path, bytes_of(function, dtype, relu, names, about))
 
@@ -48,12 +48,12 @@ def save_onnx(
 def bytes_of(
     function: Network | Curve, dtype: Any = "float64", relu: bool = False, names: Sequence[str] = (), about: str = ""
 ) -> bytes:
-    """Return what `save_onnx` writes."""
+    """Return the bytes that `save_onnx` writes."""
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
     if relu and isinstance(function, Curve):
-        raise ValueError("relu=True needs a network, got a curve; give the network of this curve")
+        raise ValueError("relu=True needs a network, got a curve; save the network of this curve")
     try:
         import onnx
     except ModuleNotFoundError as error:
@@ -90,18 +90,18 @@ class Graph:
         return name
 
     def table(self, array: Any, name: str = "", dtype: Any = None) -> str:
-        """Add an array, of the model's type unless it is another, and return its name."""
+        """Add an array, by default of the model's type, and return its name."""
         name = name or f"array_{len(self.tables)}"
         with np.errstate(over="ignore"):
             stored = np.ascontiguousarray(array, dtype=dtype or self.dtype).reshape(np.shape(array))
         if not np.array_equal(np.isfinite(stored), np.isfinite(array)):
-            raise ValueError(f"numbers up to {np.abs(array).max():.1e} do not fit {self.dtype}; use dtype float64")
+            raise ValueError(f"numbers up to {np.abs(array).max():.1e} do not fit {self.dtype}; use dtype='float64'")
         self.tables.append(self._onnx.numpy_helper.from_array(stored, name))
         return name
 
 
 def add_network(graph: Graph, net: Network, x: str) -> None:
-    """Add all layers of a network, for the input of this name."""
+    """Add all layers of a network, with the input named x."""
     for layer in net.layers:
         # all attributes are written, because some readers have no defaults
         affine = (graph.table(layer.weight), graph.table(layer.bias))
@@ -116,7 +116,7 @@ def _activation(graph: Graph, f: Activation, z: str) -> str:
     if knots.shape[1] == 1 and not knots.any() and (slopes[:, 1] == 1).all() and not at_zero.any():
         if not slopes[:, 0].any():
             return graph.node("Relu", z)
-        # the attribute of LeakyRelu has single precision
+        # the attribute of LeakyRelu is in single precision
         return graph.node("PRelu", z, graph.table(_shared(slopes[:, 0])))
     if _is_clip_form(knots, slopes, at_zero):
         return _clip_form(graph, knots, slopes[:, 0], z)
@@ -145,7 +145,7 @@ def _sum_form(graph: Graph, knots: Floats, slopes: Floats, at_zero: Floats, z: s
     total = ""
     for j in range(slopes.shape[1]):
         low, high = ends[:, j], ends[:, j + 1]
-        # a piece that starts at +inf is empty, and is put at the largest finite number
+        # a piece that starts at +inf is empty, and is moved to the largest finite number
         largest = float(np.finfo(graph.dtype).max)
         start = np.clip(0.0, np.clip(low, -largest, largest), np.clip(high, -largest, largest))
         factor = np.where(np.isposinf(low), 0.0, slopes[:, j])
@@ -159,7 +159,7 @@ def _sum_form(graph: Graph, knots: Floats, slopes: Floats, at_zero: Floats, z: s
 
 
 def _clip(graph: Graph, z: str, low: Floats, high: Floats) -> str:
-    """Add clip(z, low, high): one Clip if all units have the same finite ends, else Max and Min."""
+    """Add clip(z, low, high): one Clip if all units share the same finite ends, else Max and Min."""
     if np.isfinite([low, high]).all() and len(np.unique(low)) == len(np.unique(high)) == 1:
         return graph.node("Clip", z, graph.table(low[0]), graph.table(high[0]))
     if np.isfinite(low).any():
@@ -168,7 +168,7 @@ def _clip(graph: Graph, z: str, low: Floats, high: Floats) -> str:
 
 
 def _shared(array: Floats) -> Floats:
-    """Return one number if all units have the same."""
+    """Return one number if all units share it, else all numbers."""
     return array[:1] if (array == array[0]).all() else array
 
 
@@ -191,12 +191,12 @@ def _model_bytes(
 
 def _add_curve(graph: Graph, merged: Curve, onnx: Any) -> None:
     """Add the nodes of a curve."""
-    # with a knot at infinity, a curve of one piece needs no special case
+    # with a knot at infinity, a curve with one piece is no special case
     inner = graph.table(np.append(merged.knots[1:-1], np.inf)[None])
     beyond = graph.node("GreaterOrEqual", "x", inner)
     ones = graph.node("Cast", beyond, to=onnx.TensorProto.INT64)
     count = graph.node("ReduceSum", ones, graph.table([1], dtype=np.int64), keepdims=0)
-    # x = inf is beyond the knot at infinity too
+    # x = inf is also beyond the knot at infinity
     piece = graph.node("Min", count, graph.table([len(merged.slopes) - 1], dtype=np.int64))
     tables = {"knots": merged.knots[:-1, None], "slopes": merged.slopes, "values": merged.values[:-1]}
     knot, slope, value = (graph.node("Gather", graph.table(table, name), piece) for name, table in tables.items())

@@ -1,4 +1,4 @@
-"""Windows that slide over the axes of a tensor: the numbers in each, and their maxima as rounds of pairs."""
+"""Windows that slide over the axes of a tensor: the numbers in each, and its maximum by rounds of pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Slide", "find_windows", "pair_maxima"]
 
 @dataclass(frozen=True)
 class Slide:
-    """How windows slide along one axis: `count` windows, of which the first begins `padding` before the axis."""
+    """How windows slide along one axis: `count` windows, the first of which begins `padding` before the axis."""
 
     count: int
     kernel: int
@@ -25,15 +25,15 @@ class Slide:
 
     @property
     def places(self) -> Ints:
-        """The places of the axis in each window, [count, kernel]; those outside the axis are padding."""
+        """The places on the axis in each window, [count, kernel]; places outside the axis are padding."""
         first = np.arange(self.count)[:, None] * self.stride - self.padding
         return np.asarray(first + self.dilation * np.arange(self.kernel))
 
 
 def find_windows(shape: Sequence[int], slides: Sequence[Slide]) -> Ints:
-    """Return the indices of a flattened tensor in each window, [windows, taps], and -1 where a tap is padding.
+    """Return the indices of a flattened tensor in each window, [windows, taps], -1 where a tap is padding.
 
-    The last axes slide, and those before them are channels.
+    Windows slide over the last axes; the axes before them are channels.
     """
     before = len(shape) - len(slides)
     index = np.arange(prod(shape)).reshape(shape)
@@ -51,12 +51,12 @@ def pair_maxima(windows: Ints) -> tuple[list[Ints], Ints]:
     """Return log2(taps) rounds of pairs that reduce each window to its maximum, and the places of the maxima.
 
     windows: [windows, taps], indices of numbers; -1 where a window has fewer. A round is [pairs, 2]: max(x[a], x[b]),
-    or x[a] where b is -1; the next round has indices of its pairs. A pair that several windows have is compared once.
+    or x[a] where b is -1; the next round indexes these pairs. A pair that several windows share is compared once.
     """
-    # taps that are absent come last
+    # missing taps come last
     windows = np.take_along_axis(windows, np.argsort(windows < 0, axis=1, kind="stable"), axis=1)
     if (windows[:, 0] < 0).any():
-        raise ValueError("one of its windows holds nothing but padding, where the maximum is -inf; use less padding")
+        raise ValueError("a window holds only padding, where the maximum is -inf; use less padding")
     rounds = []
     while (windows := windows[:, (windows >= 0).any(axis=0)]).shape[1] > 1:
         pairs = np.pad(windows, ((0, 0), (0, windows.shape[1] % 2)), constant_values=-1).reshape(len(windows), -1, 2)

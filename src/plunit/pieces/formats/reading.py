@@ -1,6 +1,6 @@
-"""`load`: the network in a file, whose format is recognised by its content; or one line that says why it is refused.
+"""`load`: the network in a file, whose format is recognised by its content, or one line that says why it is refused.
 
-`IMPORTERS` are the formats that are read, `REFUSED` those that are recognised and refused, each with its remedy.
+`IMPORTERS` are the formats that are read; `REFUSED` are recognised and refused, each with its remedy.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from plunit.pieces.networks import Network
 def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
     """Return the network in a file: ONNX, torch.save, .nnet or JSON.
 
-    The format is recognised by the file's content. Nothing in the file is executed. ValueError if the file has no known
-    format, or holds anything other than affine layers and piecewise-linear activations; its text has the format and
-    the remedy in one line. ModuleNotFoundError names the package that a format needs: onnx or torch.
+    The format is recognised by the file's content. Nothing in the file is executed. ValueError, in one line with the
+    format and the remedy, if the file has no known format or holds anything other than affine layers and
+    piecewise-linear activations. ModuleNotFoundError names the package that a format needs: onnx or torch.
 
     A model of PyTorch with convolutions or pooling needs the `shape` of its input, (channels, height, width) or
-    (channels, length). Other formats contain it. A curve in JSON becomes a network of one input, which
-    extends the first and the last piece beyond the ends of the curve.
+    (channels, length). Other formats contain it. A curve in JSON becomes a network of one input, which extends the
+    first and the last piece beyond the ends of the curve.
 
-    The weights are those of the file as float64 values, and the network is their exact function: matrices in a row stay
-    apart unless float64 holds their product. The exceptions are a factor and a shift for each number, which are joined
-    with the layer next to them and rounded to float64: those of a BatchNorm, of an average, of a Scaler or of constants
-    in ONNX, and means and ranges in .nnet. There, as for all questions, a proof is about the weights of the network
-    that is returned, and `plunit prove` says so. A framework evaluates the file in float32. An ONNX graph may jump
-    where a constant of it was rounded; then a `JumpWarning` has the bound on the difference.
+    The weights are those of the file as float64 values, and the network is their exact function: consecutive matrices
+    stay separate unless float64 holds their product. The exceptions are a factor and a shift for each number, which are
+    joined with the adjacent layer and rounded to float64: those of a BatchNorm, an average, a Scaler or constants in
+    ONNX, and means and ranges in .nnet. A proof is about the weights of the network that is returned; `plunit prove`
+    says where these were rounded. A framework evaluates the file in float32. An ONNX graph may jump where one of its
+    constants was rounded; then a `JumpWarning` has the bound on the difference.
     """
     model = read_model(path, shape)
     if model.jump is not None:
@@ -45,7 +45,7 @@ def load(path: str | Path, shape: tuple[int, ...] | None = None) -> Network:
 
 
 def read_model(path: str | Path, shape: tuple[int, ...] | None = None) -> Model:
-    """Return the network in a file, as `load` does, and how it differs from the file."""
+    """Return the network in a file, as `load` does, with its differences from the file."""
     path = Path(path)
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is a folder, a device or a pipe; give the file of a model")
@@ -55,11 +55,11 @@ def read_model(path: str | Path, shape: tuple[int, ...] | None = None) -> Model:
     importer = next((each for each in IMPORTERS if each.recognises(content)), None)
     if importer is None:
         names = ", ".join(each.name for each in IMPORTERS)
-        raise ValueError(f"{path} has no known format; known are {names}")
+        raise ValueError(f"{path} has no known format; load reads {names}")
     try:
-        check_bytes("it", content.size)
+        check_bytes("the file", content.size)
         if shape is not None and not importer.takes_shape:
-            raise ValueError(f"this format takes no shape, got {shape}; only models of PyTorch need one")
+            raise ValueError(f"shape is only for models of PyTorch, got {shape}; leave it out")
         return importer.read(path, shape) if importer.takes_shape else importer.read(path)
     except MemoryError:
         raise
@@ -74,20 +74,20 @@ def read_model(path: str | Path, shape: tuple[int, ...] | None = None) -> Model:
 
 
 def load_nnet(path: str | Path) -> tuple[Network, Floats | None]:
-    """Return the network of a .nnet file, and the box of its inputs [in, 2], or None if the file has none.
+    """Return the network of a .nnet file and the box of its inputs [in, 2], None if the file has none.
 
-    Errors are those of `load`, and ValueError if the file has another format.
+    Errors as in `load`, and ValueError if the file has another format.
     """
-    net, path = load(path), Path(path)
+    model, path = read_model(path), Path(path)
     if not nnet_text.IMPORTER.recognises(Content.of(path)):
         raise ValueError(
-            f"{path} is not a .nnet file; plunit.pieces.load reads the network, and other formats have no box"
+            f"{path} is not a .nnet file, and other formats have no box; use plunit.pieces.load for the network"
         )
-    return net, nnet_text.box_of(path)
+    return model.network, model.box
 
 
 _BEFORE_1_6 = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-"""What files of torch.save began with before PyTorch 1.6: a number, pickled."""
+"""The first bytes of files of torch.save before PyTorch 1.6: a pickled number."""
 
 
 def _has(ending: str) -> Callable[[Content], bool]:
@@ -117,7 +117,7 @@ def _is_safetensors(content: Content) -> bool:
 
 
 def _read_torch(path: Path, shape: tuple[int, ...] | None = None) -> Model:
-    # by name, because plunit.pieces does not import PyTorch
+    # by name, because plunit.pieces must not import PyTorch
     model: Model = importlib.import_module("plunit.torch.exact.saved").load(path, shape)
     return model
 
@@ -126,15 +126,15 @@ _TORCH = Importer(
     "a model saved by torch.save",
     _is_torch,
     _read_torch,
-    "save the model itself, an nn.Sequential of layers that to_network takes, with torch.save(model, path)",
+    "save the model itself, an nn.Sequential of layers that to_network supports, with torch.save(model, path)",
     takes_shape=True,
 )
 
 IMPORTERS: tuple[Importer, ...] = (follower.IMPORTER, _TORCH, nnet_text.IMPORTER, csv_json.IMPORTER)
 """The formats that `load` reads."""
 
-_PROGRAM = "it holds a program, which would have to be run"
-_ARRAYS = "it does not say how its arrays make a network"
+_PROGRAM = "the file holds a program, which would have to be run"
+_ARRAYS = "the file does not say how its arrays form a network"
 _SAVED = "save the nn.Sequential itself with torch.save(model, path)"
 _KERAS = "load it with keras.models.load_model(path), and give the model to plunit.pieces.from_keras"
 
@@ -166,7 +166,7 @@ REFUSED = (
         _KERAS,
     ),
     RefusedFormat(
-        "an HDF5 file", _starts_with(b"\x89HDF\r\n\x1a\n"), "Keras's old format, and weights, are not read", _KERAS
+        "an HDF5 file", _starts_with(b"\x89HDF\r\n\x1a\n"), "the old format of Keras is not supported", _KERAS
     ),
     RefusedFormat(
         "a safetensors file",
@@ -183,7 +183,7 @@ REFUSED = (
     RefusedFormat(
         "a curve in CSV",
         _starts_with(b"low,high,patterns,"),
-        "it holds a curve, not a network",
+        "the file holds a curve, not a network",
         "save the network itself, or its curve, as .json",
     ),
 )
@@ -191,7 +191,7 @@ REFUSED = (
 
 
 def _import_error(user: str, error: ImportError) -> ImportError:
-    """Return the error of a package that `user` needs and that is not installed, or is broken."""
+    """Return the error about a package that `user` needs and that is missing or broken."""
     package = str(error.name).removeprefix("plunit.").partition(".")[0]
     if isinstance(error, ModuleNotFoundError) and package in EXTRAS:
         return ModuleNotFoundError(describe_missing(user, package), name=package)

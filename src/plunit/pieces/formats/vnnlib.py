@@ -1,12 +1,12 @@
 """Properties from VNN-LIB files, the format of VNN-COMP: a formula over the inputs and outputs of networks.
 
-A file declares its variables and asserts comparisons of linear terms, joined by and/or to any depth. All of it together
-describes what must not happen. It is brought into disjunctive normal form, and parts with the same inputs become one
-`Case`. Numbers are read as float64, and are added and multiplied exactly. Limits that float64 does not have are rounded
-outward for a proof, open bounds of inputs count as closed in it, and a witness must meet the exact comparisons. Nothing
-recurses deeper than `DEPTH`, and sizes are checked before the form grows. Files of version 1.0 are about X_i and Y_i of
-one network; those of version 2.0, which name networks and their variables, become a formula of the same kind in
-`vnnlib_networks`.
+A file declares its variables and asserts comparisons of linear terms, joined by and/or to any depth. All assertions
+together describe what must not happen. They are brought into disjunctive normal form, and parts with the same inputs
+become one `Case`. Numbers are read as float64, and added and multiplied exactly. For a proof, limits that float64 does
+not hold are rounded outward, and open bounds of inputs count as closed; a witness must meet the exact comparisons.
+Nothing recurses deeper than `DEPTH`, and sizes are checked before the form grows. Files of version 1.0 are about X_i
+and Y_i of one network; files of version 2.0, which name networks and their variables, become a formula of the same kind
+in `vnnlib_networks`.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from plunit.pieces.proofs.properties import Case, Comparison, Condition, Propert
 from plunit.pieces.rounding import outward
 
 BYTES = 2**26
-"""The largest file, and the largest content of a .gz file, in bytes: 64 MiB."""
+"""Maximum size of a file, and of the content of a .gz file, in bytes: 64 MiB."""
 
 DEPTH = 100
-"""The deepest nesting of parentheses."""
+"""Maximum nesting of parentheses."""
 
 CASES = 100_000
-"""The largest number of parts of the disjunctive normal form."""
+"""Maximum number of parts of the disjunctive normal form."""
 
 COMPARISONS = 2_000_000
-"""The largest number of comparisons in all parts together."""
+"""Maximum number of comparisons in all parts together."""
 
 DIGITS = 2**13
-"""The largest number of bits of a product; a float64 needs up to 1,075, and a sum of them up to 2,100."""
+"""Maximum number of bits of a product; a float64 needs up to 1,075, a sum of them up to 2,100."""
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -56,10 +56,10 @@ _Parts = list[tuple[Comparison, ...]]
 
 
 def load_vnnlib(path: str | Path) -> Property:
-    """Return the property of a VNN-LIB 1.0 file (.vnnlib or .vnnlib.gz): no x may fulfil its formula.
+    """Return the property of a VNN-LIB 1.0 file (.vnnlib or .vnnlib.gz): no x may satisfy its formula.
 
-    ValueError, in one line with the file, if it is not such a formula, if an input has no lower or no upper bound, if a
-    comparison mixes inputs and outputs, or if it is larger than `BYTES`, `DEPTH`, `CASES` or `COMPARISONS`.
+    ValueError, in one line with the file, if the content is no such formula, if an input lacks a lower or an upper
+    bound, if a comparison mixes inputs and outputs, or if `BYTES`, `DEPTH`, `CASES` or `COMPARISONS` is exceeded.
     """
     path = Path(path)
     with name_file(path, "1.0"):
@@ -68,7 +68,7 @@ def load_vnnlib(path: str | Path) -> Property:
 
 @contextmanager
 def name_file(path: Path, version: str) -> Iterator[None]:
-    """Turn what is wrong with a file into ValueError, in one line with the file."""
+    """Turn errors about a file into ValueError, in one line with the file."""
     try:
         yield
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -78,12 +78,12 @@ def name_file(path: Path, version: str) -> Iterator[None]:
 def read_plain(path: Path) -> str:
     """Return the text of a file, unpacked and without comments."""
     if path.exists() and not path.is_file():
-        raise ValueError("it is a folder, a device or a pipe; give a .vnnlib file")
+        raise ValueError("the path is a folder, a device or a pipe; give a .vnnlib file")
     return plain_text(_text(path))
 
 
 def is_newer(plain: str) -> bool:
-    """Whether a text without comments says that it is VNN-LIB 2.0 or later."""
+    """Whether a text without comments declares VNN-LIB 2.0 or later."""
     return re.match(r"\s*\(\s*vnnlib-version", plain) is not None
 
 
@@ -93,15 +93,15 @@ def _text(path: Path) -> str:
     with gzip.open(path) if packed else path.open("rb") as file:
         content = file.read(BYTES + 1)
     if len(content) > BYTES:
-        raise ValueError(f"it has more than {BYTES:,} bytes, the limit; split its cases into several files")
+        raise ValueError(f"the content has more than {BYTES:,} bytes, the limit; split its cases into several files")
     return bytes(content).decode("utf-8-sig")
 
 
-def parse(text: str) -> Property:
-    """Return the property of a text in VNN-LIB 1.0; ValueError says what is wrong with it.
+def parse_property(text: str) -> Property:
+    """Return the property of a text in VNN-LIB 1.0; ValueError if it is not one.
 
     >>> lines = "(declare-const X_0 Real) (declare-const Y_0 Real) (assert (<= 0 X_0)) (assert (<= X_0 1))"
-    >>> len(parse(lines + "(assert (or (>= Y_0 3) (<= Y_0 -3)))").cases[0].conditions)
+    >>> len(parse_property(lines + "(assert (or (>= Y_0 3) (<= Y_0 -3)))").cases[0].conditions)
     2
     """
     return parse_plain(plain_text(text))
@@ -130,18 +130,18 @@ def parse_plain(plain: str) -> Property:
 
 
 def plain_text(text: str) -> str:
-    """Return a text without comments; ValueError if it has too many comparisons, each of which is in a case."""
+    """Return a text without comments; ValueError if it has more comparisons than all cases together may have."""
     plain = _COMMENT.sub("", text)
     _check(1, sum(plain.count(start) for start in ("(<", "(>", "(=")))
     return plain
 
 
 def _count(names: dict[str, int], letter: str) -> int:
-    """Return how many variables of a letter there are; ValueError if there is none, or one is missing."""
+    """Return the number of variables of a letter; ValueError if there is none, or one is missing."""
     given = {name for name in names if name[0] == letter}
     if not given or (missing := {f"{letter}_{i}" for i in range(len(given))} - given):
         first = min(missing, key=lambda name: int(name[2:])) if given else f"{letter}_0"
-        raise ValueError(f"{first} is not declared; declare all of {letter}_0, {letter}_1, ... as Real")
+        raise ValueError(f"{first} is not declared; declare {letter}_0, {letter}_1, ... without a gap, as Real")
     return len(given)
 
 
@@ -152,10 +152,10 @@ def _expressions(text: str) -> Iterator[Any]:
         if token == "(":
             stack.append([])
             if len(stack) > DEPTH:
-                raise ValueError(f"its parentheses are nested deeper than {DEPTH}; write it flatter")
+                raise ValueError(f"parentheses are nested deeper than {DEPTH}; write the formula flatter")
         elif token == ")":
             if not stack:
-                raise ValueError("it closes a parenthesis that is not open")
+                raise ValueError("a parenthesis is closed that is not open")
             done = stack.pop()
             if not stack:
                 yield done
@@ -166,7 +166,7 @@ def _expressions(text: str) -> Iterator[Any]:
         else:
             stack[-1].append(token)
     if stack:
-        raise ValueError(f"{len(stack)} parentheses are not closed at its end; the file may be cut")
+        raise ValueError(f"{len(stack)} parentheses are not closed at the end; the file may be truncated")
 
 
 def _show(expression: Any) -> str:
@@ -184,13 +184,13 @@ def _show(expression: Any) -> str:
 
 
 class Formula:
-    """Comparisons over numbered variables, the inputs first, and their disjunctive normal form."""
+    """Formulas over numbered variables, the inputs first, and their disjunctive normal form."""
 
     def __init__(self, numbers: dict[str, int], inputs: int, outputs: int) -> None:
         self.numbers, self.inputs, self.outputs = numbers, inputs, outputs
 
     def property(self, asserted: Sequence[Any]) -> Property:
-        """Return the property of all assertions together."""
+        """Return the property that all assertions together describe."""
         parts = self._together([self._normal(expression) for expression in asserted])
         cases: dict[object, list[Case]] = {}
         for part in parts:
@@ -203,14 +203,14 @@ class Formula:
         return Property(tuple(replace(case, conditions=conditions) for case, conditions in groups))
 
     def _nothing(self) -> Property:
-        """Return the property that no x is in: 0 <= -1."""
+        """Return the property that contains no x: 0 <= -1."""
         condition = Condition(np.zeros((1, self.outputs)), np.zeros(1))
         return Property((Case(np.zeros((self.inputs, 2)), np.zeros((1, self.inputs)), -np.ones(1), (condition,)),))
 
     def _normal(self, expression: Any) -> _Parts:
         """Return the disjunctive normal form of an expression."""
         if not isinstance(expression, list) or not expression:
-            raise ValueError(f"an assertion must be a comparison, and or or, got {_show(expression)}")
+            raise ValueError(f"an assertion must be a comparison, `and` or `or`, got {_show(expression)}")
         word, inner = expression[0], expression[1:]
         if word == "and":
             return self._together([self._normal(part) for part in inner])
@@ -224,7 +224,7 @@ class Formula:
         return [self._compare(expression)]
 
     def _together(self, factors: list[_Parts]) -> _Parts:
-        """Return the conjunction of forms: each part of one with each part of the others."""
+        """Return the conjunction of disjunctions: each part of one with each part of the others."""
         shared = tuple(each for parts in factors if len(parts) == 1 for each in parts[0])
         found: _Parts = [()]
         for parts in (parts for parts in factors if len(parts) != 1):
@@ -236,7 +236,7 @@ class Formula:
 
     def _compare(self, expression: list[Any]) -> tuple[Comparison, ...]:
         if len(expression) != 3 or expression[0] not in ("<=", ">=", "<", ">", "="):
-            raise ValueError(f"known are and, or, and <=, >=, <, >, = of two terms, got {_show(expression)}")
+            raise ValueError(f"an assertion is `and`, `or`, or <=, >=, <, >, = of two terms, got {_show(expression)}")
         word, left, right = expression
         if word == "=":
             return (*self._compare(["<=", left, right]), *self._compare([">=", left, right]))
@@ -246,7 +246,7 @@ class Formula:
         limit = -factors.pop(-1, Fraction(0))
         terms = tuple((number, factor) for number, factor in sorted(factors.items()) if factor)
         if any(math.isinf(_rounded_up(number)) for number in (limit, *(factor for _, factor in terms))):
-            raise ValueError(f"its numbers are too large: {_show(expression)}")
+            raise ValueError(f"numbers are too large: {_show(expression)}")
         if not terms:
             raise ValueError(f"a comparison has no variable: {_show(expression)}; leave it out")
         if terms[0][0] < self.inputs <= terms[-1][0]:
@@ -265,14 +265,14 @@ class Formula:
         return (Comparison(terms, limit, strict=len(word) == 1),)
 
     def _term(self, term: Any) -> dict[int, Fraction]:
-        """Return the factor of each variable in a term; that of number -1 is the constant."""
+        """Return the factor of each variable in a term; number -1 has the constant."""
         if isinstance(term, str):
             if term in self.numbers:
                 return {self.numbers[term]: Fraction(1)}
             if not _NUMBER.fullmatch(term):
                 raise ValueError(f"{_show(term)} is neither a number nor a variable that is declared")
             if math.isinf(float(term)):
-                raise ValueError(f"its numbers are too large: {_show(term)}")
+                raise ValueError(f"numbers are too large: {_show(term)}")
             return {-1: Fraction(float(term))}
         word, parts = (term[0], [self._term(part) for part in term[1:]]) if term else (None, [])
         if word == "-" and len(parts) == 1:
@@ -286,7 +286,7 @@ class Formula:
         if word == "*" and parts:
             varying = [part for part in parts if not set(part) <= {-1}]
             if len(varying) > 1:
-                raise ValueError(f"two variables are multiplied, and terms must be linear: {_show(term)}")
+                raise ValueError(f"terms must be linear, but two variables are multiplied: {_show(term)}")
             scale = Fraction(1)
             for part in parts:
                 scale = _product(scale, part.get(-1, Fraction(0)) if set(part) <= {-1} else Fraction(1))
@@ -294,7 +294,7 @@ class Formula:
         raise ValueError(f"a term is a number, a variable, or +, - or * of terms, got {_show(term)}")
 
     def _case(self, part: tuple[Comparison, ...]) -> Case | None:
-        """Return the case of a conjunction, which has one condition on the outputs; None if its box has no x."""
+        """Return the case of a conjunction, with one condition on the outputs; None if its box is empty."""
         ends: dict[tuple[int, int], Comparison] = {}
         on_inputs, on_outputs = list[Comparison](), list[Comparison]()
         for each in part:
@@ -316,7 +316,7 @@ class Formula:
         return Case(box, *_rows(on_inputs, self.inputs), (condition,), exact)
 
     def _box(self, ends: dict[tuple[int, int], Comparison]) -> Floats | None:
-        """Return the box of the bounds x <= limit, of key (input, 1), and -x <= limit, of key (input, -1)."""
+        """Return the box of bounds x <= limit, key (input, 1), and -x <= limit, key (input, -1); None if empty."""
         box = np.full((self.inputs, 2), np.inf)
         for (i, sign), each in ends.items():
             box[i, (sign + 1) // 2] = _rounded_up(each.limit)
@@ -337,12 +337,12 @@ def _product(one: Fraction, other: Fraction) -> Fraction:
     """Return the product; ValueError if it has more than `DIGITS` bits."""
     found = one * other
     if max(found.numerator.bit_length(), found.denominator.bit_length()) > DIGITS:
-        raise ValueError(f"a product of its numbers has more than {DIGITS:,} bits; write it as one number")
+        raise ValueError(f"a product of numbers has more than {DIGITS:,} bits; write it as one number")
     return found
 
 
 def _rounded_up(number: Fraction) -> float:
-    """Return the least float64 that is not below a number, perhaps infinite."""
+    """Return the smallest float64 that is not below a number, possibly infinite."""
     try:
         return float(number) if _is_float(number) else outward(number)[1]
     except OverflowError:
@@ -350,17 +350,17 @@ def _rounded_up(number: Fraction) -> float:
 
 
 def _is_float(number: Fraction) -> bool:
-    """Whether float64 has a number; OverflowError if it is beyond all of them."""
+    """Whether float64 holds a number exactly; OverflowError if the number is too large."""
     return float(number).as_integer_ratio() == (number.numerator, number.denominator)
 
 
 def _inexact(comparisons: list[Comparison], *, strict: bool) -> tuple[Comparison, ...]:
-    """Return the comparisons that rows in float64, with < if strict and else with <=, do not say exactly."""
+    """Return the comparisons that float64 rows, with < if strict and else with <=, do not state exactly."""
     return tuple(each for each in comparisons if each.strict != strict or not _is_float(each.limit))
 
 
 def _rows(comparisons: list[Comparison], count: int) -> tuple[Floats, Floats]:
-    """Return rows and limits in float64 that allow all that the comparisons of `count` variables allow."""
+    """Return float64 rows and limits that every solution of the comparisons of `count` variables satisfies."""
     check_bytes(f"{len(comparisons):,} comparisons of {count:,} variables", 8 * len(comparisons) * count)
     rows = np.zeros((len(comparisons), count))
     for i, each in enumerate(comparisons):
@@ -372,6 +372,6 @@ def _rows(comparisons: list[Comparison], count: int) -> tuple[Floats, Floats]:
 def _check(cases: int, comparisons: int) -> None:
     if cases > CASES or comparisons > COMPARISONS:
         raise ValueError(
-            f"it has {cases:,} cases with {comparisons:,} comparisons, and at most {CASES:,} and {COMPARISONS:,} are "
-            "read; split it into several files"
+            f"the formula has {cases:,} cases with {comparisons:,} comparisons; the limits are {CASES:,} and "
+            f"{COMPARISONS:,}; split it into several files"
         )

@@ -1,7 +1,7 @@
 """Properties of several networks from files of VNN-LIB 2.0, which name networks and their variables.
 
-The package vnnlib reads their grammar. Here they become a formula of the kind that version 1.0 has (see `vnnlib`), over
-the inputs and outputs of all networks side by side.
+The package vnnlib parses them. Here they become a formula like those of version 1.0 (see `vnnlib`), over the inputs and
+outputs of all networks side by side.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KINDS = {
     "Minus": "-",
     "Multiply": "*",
 }
-"""Kinds of nodes of the package vnnlib, and what VNN-LIB 1.0 writes for them."""
+"""Kinds of nodes of the package vnnlib, and the same in VNN-LIB 1.0."""
 
 _NUMBERS = ("Real", "F16", "BF16", "F32", "F64")
 """Types of the package vnnlib that are treated as real numbers."""
@@ -46,7 +46,7 @@ _NUMBERS = ("Real", "F16", "BF16", "F32", "F64")
 def load_specification(path: str | Path) -> Specification:
     """Return the specification of a VNN-LIB 2.0 file (.vnnlib or .vnnlib.gz), of one or several networks.
 
-    ValueError as in `load_vnnlib`; ImportError if the package vnnlib is missing.
+    ValueError as from `load_vnnlib`; ImportError if the package vnnlib is missing.
     """
     path = Path(path)
     with name_file(path, "2.0"):
@@ -54,7 +54,7 @@ def load_specification(path: str | Path) -> Specification:
 
 
 def load_question(path: Path) -> Property | Specification:
-    """Return what a VNN-LIB file asks: a property in version 1.0, a specification in version 2.0."""
+    """Return the question in a VNN-LIB file: a property in version 1.0, a specification in version 2.0."""
     with name_file(path, "1.0"):
         plain = read_plain(path)
     with name_file(path, "2.0" if is_newer(plain) else "1.0"):
@@ -63,11 +63,11 @@ def load_question(path: Path) -> Property | Specification:
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """A property of networks side by side, which read their inputs from one x; their outputs in a row are y.
+    """A property of networks side by side, which read their inputs from one x; their concatenated outputs are y.
 
-    weights: network to the network that has its weights, itself unless the file says equal-to. inputs: network to the
-    places of its inputs in x; inputs that the file sets equal are one. names: of all variables, with the place of each
-    in (x, y).
+    weights: for each network the one with its weights, itself unless the file says equal-to. inputs: for each network
+    the places of its inputs in x; inputs that the file sets equal share a place. outputs: the number of outputs of each
+    network. names: for each variable its place in (x, y).
     """
 
     weights: dict[str, str]
@@ -77,15 +77,15 @@ class Specification:
     property: Property
 
     def together(self, nets: Mapping[str, Network]) -> Network:
-        """Return the networks as the one that the property is about; ValueError if one is missing or does not fit."""
+        """Return the networks joined into the one of the property; ValueError if one is missing or does not fit."""
         wanted = set(self.weights.values())
         if set(nets) != wanted:
-            raise ValueError(f"it is about the networks {sorted(wanted)}, got {sorted(nets)}; give each of them once")
+            raise ValueError(f"the property needs the networks {sorted(wanted)}, got {sorted(nets)}; give each once")
         for name, same in self.weights.items():
             sizes, given = (len(self.inputs[name]), self.outputs[name]), (nets[same].inputs, nets[same].outputs)
             if sizes != given:
                 raise ValueError(
-                    f"network {name} has {sizes[0]} inputs and {sizes[1]} outputs in the file, the given one has "
+                    f"network {name} has {sizes[0]} inputs and {sizes[1]} outputs in the file, but the given one has "
                     f"{given[0]} and {given[1]}; check that the two belong together"
                 )
         parts = [nets[same] for same in self.weights.values()]
@@ -93,7 +93,7 @@ class Specification:
 
 
 def parse_specification(text: str) -> Specification:
-    """Return the specification of a text in VNN-LIB 2.0; ValueError says what is wrong with it.
+    """Return the specification of a text in VNN-LIB 2.0; ValueError if it is not one.
 
     >>> twice = "(declare-network {} (declare-input {} real [1]) (declare-output {} real [1]))"
     >>> head = "(vnnlib-version <2.0>)" + twice.format("f", "X", "Y") + twice.format("g", "U", "V")
@@ -109,16 +109,16 @@ def _parse_plain(plain: str) -> Specification:
         from vnnlib import VNNLibException, parse_query_string
     except ModuleNotFoundError as error:
         raise missing(error, "vnnlib", user="VNN-LIB 2.0") from None
-    if "\0" in plain:  # the package would stop there
-        raise ValueError("it has a byte 0, which no text has; write the file again")
+    if "\0" in plain:  # the package would stop reading there
+        raise ValueError("the file has a byte 0, which no text has; write it again")
     if max(accumulate(1 if one == "(" else -1 for one in re.findall("[()]", plain)), default=0) > DEPTH:
-        raise ValueError(f"its parentheses are nested deeper than {DEPTH}; write it flatter")
+        raise ValueError(f"parentheses are nested deeper than {DEPTH}; write the formula flatter")
     try:
         query = parse_query_string(plain)
     except VNNLibException as error:
         raise ValueError(_first_error(str(error))) from None
     except IndexError:
-        raise ValueError("one of its whole numbers is beyond 64 bits; write a smaller one") from None
+        raise ValueError("an integer exceeds 64 bits; use a smaller one") from None
     shapes = {side: _variables(query.networks, side) for side in ("inputs", "outputs")}
     asserted = [part for one in query.assertions for part in _conjuncts(_tree(one.expr))]
     places = _shared(shapes["inputs"], asserted)
@@ -157,7 +157,7 @@ def _variables(networks: Any, side: str) -> dict[str, list[str]]:
         if kind not in _NUMBERS:
             raise ValueError(
                 f"{name} of network {one.name} must be declared real or as a floating-point type, got type {kind}; "
-                "whole numbers and other types are not understood"
+                "integers and other types are not supported"
             )
         found[one.name] = [_name(name, index) for index in np.ndindex(*shape)]
     return found
@@ -168,7 +168,7 @@ def _name(name: str, index: Sequence[int]) -> str:
 
 
 def _tree(node: Any) -> Any:
-    """Return an expression of the package as nested lists of words, as `_expressions` makes them."""
+    """Return an expression of the package as nested lists of words, as `_expressions` yields them."""
     kind = type(node).__name__
     if kind == "Var":
         return _name(node.name, node.indices)
@@ -178,7 +178,7 @@ def _tree(node: Any) -> Any:
     if kind == "NotEqual":
         return ["or", ["<", *parts], [">", *parts]]
     if kind not in _KINDS:
-        raise ValueError(f"{kind} is not understood: {str(node)[:80]}")
+        raise ValueError(f"{kind} is not supported: {str(node)[:80]}")
     return [_KINDS[kind], *parts]
 
 
@@ -187,12 +187,12 @@ def _conjuncts(tree: Any) -> list[Any]:
 
 
 def _is_sharing(tree: Any, inputs: Container[str]) -> bool:
-    """Whether an assertion says that two inputs are equal."""
+    """Whether an assertion sets two inputs equal."""
     return tree[0] == "=" and all(isinstance(side, str) and side in inputs for side in tree[1:])
 
 
 def _shared(inputs: dict[str, list[str]], asserted: list[Any]) -> dict[str, int]:
-    """Return the place of each input in x: inputs of different networks that are asserted to be equal have one."""
+    """Return the place of each input in x; inputs of different networks that are asserted to be equal share one."""
     owner = {name: network for network, names in inputs.items() for name in names}
     group = {name: {name} for name in owner}
     for _, one, other in (tree for tree in asserted if _is_sharing(tree, group)):

@@ -1,6 +1,6 @@
 """`fit_segments`: the continuous curve of k segments with the least sum w (y - f(x))^2, for given k or by a criterion.
 
-The search finds knots; the last digits of a fit come from `polish`: running sums of y lose half of them, but running
+The search finds knots; `polish` gives the last digits of a fit. Running sums of y lose half of the digits, but running
 sums of the residuals do not.
 """
 
@@ -17,22 +17,21 @@ from plunit.pieces.segments import search
 from plunit.pieces.segments.sums import SortedData, Sums, check_segments, read_data
 
 MOST_SEGMENTS = 30
-"""Maximum number of segments that are tried when their number is not given."""
+"""Maximum number of segments to try if their number is not given."""
 
 _PATIENCE = 3
-"""The search ends when this number of further segments has not lowered the criterion."""
+"""The search ends when this many further segments have not lowered the criterion."""
 
 PARAMETERS = 2
-"""The cost of a segment in the criterion BIC (Schwarz, 1978): two parameters, a place and a value. Costs from 1 to 3
-were tried: 1.75 and 2 find the number about equally often, smaller costs find too many segments, larger ones too
-few."""
+"""The cost of a segment in the criterion BIC (Schwarz, 1978): two parameters, a place and a value. Of costs from 1 to
+3, 1.75 and 2 find the right number about equally often; smaller ones give too many segments, larger ones too few."""
 
 _POLISH_STEPS, _ENOUGH = 12, 1e-12
-"""Maximum number of final Gauss-Newton steps, which end when they lower the error by less than this fraction."""
+"""Maximum number of final Gauss-Newton steps; they end when one lowers the error by less than this fraction."""
 
 
 class Trial(NamedTuple):
-    """A number of segments that was tried; the lowest criterion wins."""
+    """One number of segments that was tried; the lowest criterion wins."""
 
     pieces: int
     squared_error: float
@@ -48,17 +47,17 @@ class Segments(NamedTuple):
 
 
 def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None) -> Segments:
-    """Return the continuous piecewise-linear curve with `pieces` segments that is closest to data by least squares.
+    """Return the continuous piecewise-linear curve with `pieces` segments that fits data best by least squares.
 
     Args:
         x: [n], in any order; the curve reaches from the smallest to the largest. Equal x are allowed.
         y: [n].
-        pieces: the number k of segments. If not given, it is the k with the least n log(squared error / n) +
-            2 k log(n): each knot costs two parameters, its place and its value.
-        weights: [n], >= 0, the factors of the squared errors; 1 if not given.
+        pieces: the number k of segments. By default, k minimises n log(squared error / n) + 2 k log(n): each knot costs
+            two parameters, its place and its value.
+        weights: [n], >= 0, the factors of the squared errors; 1 by default.
 
-    The knots may lie between the points. Dynamic programs over places in all of the interval find sets of knots.
-    Gauss-Newton steps and dynamic programs over windows move them. The error found is nearly always the least of all,
+    The knots may lie between the points. Dynamic programs over places in the whole interval find sets of knots, which
+    Gauss-Newton steps and dynamic programs over windows then move. The error found is nearly always the global minimum,
     but that is not proved. The same data give the same bits.
 
     >>> import numpy as np
@@ -78,7 +77,7 @@ def fit_segments(x: Any, y: Any, pieces: int | None = None, weights: Any = None)
 
 
 def _fit(data: SortedData, sums: Sums, distinct: Floats, count: int) -> Polished:
-    """Return the fit with this number of segments; if points are too close, one with fewer and a segment split."""
+    """Return the fit with this number of segments; if points are too close, one with fewer, and a segment split."""
     fit = polish(sums, data.y, distinct if count == len(distinct) - 1 else search.best_knots(sums, distinct, count))
     if count == 1 or fit.error <= (1 + 1e-9) * polish(sums, data.y, distinct[[0, -1]]).error + _floor(data):
         return fit
@@ -89,7 +88,7 @@ def _fit(data: SortedData, sums: Sums, distinct: Floats, count: int) -> Polished
 
 
 def _choose(data: SortedData, sums: Sums, distinct: Floats) -> tuple[Polished, list[Trial]]:
-    """Return the fit with the lowest criterion, and what was tried."""
+    """Return the fit with the lowest criterion, and all trials."""
     most = max(1, min(MOST_SEGMENTS, (len(distinct) - 1) // 2))
     sets, tried = list[Floats](), list[Trial]()
     for count, knots in enumerate(search.start_knots(sums, search.knot_places(distinct, most), most), 1):
@@ -114,7 +113,7 @@ def _trial(data: SortedData, count: int, error: float) -> Trial:
 
 
 def _floor(data: SortedData) -> float:
-    """Return the squared error of rounding."""
+    """Return the squared error that rounding explains."""
     return (64 * EPS) ** 2 * len(data.x)
 
 
@@ -136,7 +135,7 @@ def _result(data: SortedData, fit: Polished, tried: list[Trial]) -> Segments:
 
 
 class Polished(NamedTuple):
-    """A fit: knots and values [k + 1], and sum w (y - f)^2 from the data themselves."""
+    """A fit: knots and values [k + 1], and sum w (y - f)^2, computed from the data themselves."""
 
     knots: Floats
     values: Floats
@@ -144,7 +143,7 @@ class Polished(NamedTuple):
 
 
 def polish(sums: Sums, y: Floats, knots: Floats) -> Polished:
-    """Return the fit after Gauss-Newton steps of the knots, with its values at their best."""
+    """Return the fit after Gauss-Newton steps of the knots, with optimal values."""
     best, left = _settle(sums, y, knots)
     damping = 1e-6
     for _ in range(_POLISH_STEPS if len(knots) > 2 else 0):
@@ -163,7 +162,7 @@ def polish(sums: Sums, y: Floats, knots: Floats) -> Polished:
 
 
 def _settle(sums: Sums, y: Floats, knots: Floats) -> tuple[Polished, search.Fit]:
-    """Return the best values at the knots, corrected until they do not change, and the last correction."""
+    """Return the best values at the knots, corrected once by a fit of the residuals, and the remaining correction."""
     values, rest = np.zeros(len(knots)), y
     for _ in range(2):
         values = values + search.fit_values(sums.with_y(rest), knots).values

@@ -1,8 +1,8 @@
 """Knots of least-squares segments: found by dynamic programs, moved by Gauss-Newton steps, tuned in windows.
 
-The programs over places in all of the interval follow Bellman (1961; docs/glossary.md). The error has a kink, and may
-have a minimum, at every point of the data that a knot crosses. So there are many local minima, and knots side by side
-must move together to leave one: programs over windows around the knots do that (`tune`).
+The programs over places in the whole interval follow Bellman (1961; docs/glossary.md). The error has a kink, and may
+have a minimum, at every data point that a knot crosses. So there are many local minima, and neighbouring knots must
+move together to leave one: programs over windows around the knots do that (`tune`).
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.segments.sums import Parabola, Parts, Sums, chain_parabolas, extend, join_parabolas
 
 PLACES = 64
-"""The approximate number of places for knots; up to twice that for few points, which are then the places."""
+"""The approximate number of places for knots; with few points, these are the places, up to twice as many."""
 
 PATHS = 6
-"""The number of sets of knots that each program gives."""
+"""Maximum number of sets of knots that a program returns."""
 
 _STEPS = 5
-"""The Gauss-Newton steps of each set."""
+"""The number of Gauss-Newton steps for each set."""
 
 _ROUNDS, WORTH = 8, 1e-4
-"""Maximum number of rounds of programs, and the relative gain of a round below which it is the last."""
+"""Maximum number of rounds of programs; a round with a smaller relative gain is the last."""
 
 _MANY = 240
-"""Maximum of rounds times segments, because a round is slow for many segments; at least two rounds."""
+"""Maximum of rounds times segments, because a round with many segments is slow; there are at least two rounds."""
 
 TUNED, SPREAD, WORSE = 3, 0.006, 6.0
-"""Maximum number of sets of knots that are tuned; their distance, as a fraction of half the interval; and how much
+"""Maximum number of sets of knots to tune; their minimum distance, as a fraction of half the interval; and how much
 their errors may exceed the smallest, as a fraction times the number of points."""
 
 CLOSEST = 1e-6
-"""The smallest distance of two knots, as a fraction of half the interval."""
+"""The smallest distance between two knots, as a fraction of half the interval."""
 
 NEWTON_STEPS, _NEWTON_WORTH = 20, 1e-7
-"""Maximum number of steps, which end when none lowers an error by more than this fraction."""
+"""Maximum number of steps; they end when none lowers an error by more than this fraction."""
 
 EVEN, GROWING = np.arange(17.0), np.append(0, np.geomspace(1 / 64, 3, 16))
 DISTANCES = (6 * EVEN, EVEN / 2, EVEN / 8, GROWING)
-"""How far the places of a window are from its knot, one program for each; 1 is the distance of two points of the data.
-With growing distances one knot can move far while its neighbours move a little."""
+"""Distances from the places of a window to its knot, one program for each list; 1 is the distance between two data
+points. With growing distances, one knot can move far while its neighbours move a little."""
 
 _WINDOW_ROUNDS, _WINDOW_WORTH, _WINDOW_STEPS = 4, 1e-8, 6
-"""Maximum number of rounds, the relative gain of a round below which it is the last, and its number of steps."""
+"""Maximum number of rounds, the relative gain below which a round is the last, and the number of steps of a round."""
 
 
 def knot_places(x: Floats, segments: int, shift: bool = False, knots: Floats | None = None) -> Floats:
-    """Return places for knots: even steps through the distinct x, or the middles of these steps, and given knots."""
+    """Return places for knots: even steps through the distinct x, or the middles of these steps; and given knots."""
     last, few = len(x) - 1, 2 * PLACES
     steps = last * (few // last) if last <= few else max(PLACES, 2 * segments)
     at = np.linspace(0, last, steps + 1)
@@ -67,16 +67,16 @@ def knot_places(x: Floats, segments: int, shift: bool = False, knots: Floats | N
 
 
 def parts_between(sums: Sums, where: Floats) -> Parts:
-    """Return the parts of the segments between all places, [from, to]."""
+    """Return the parts of the segments between all pairs of places, [from, to]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return sums.between(where[:, None], where)
 
 
 def sweep_places(parts: Parts, ridge: float, count: int) -> tuple[list[Parabola], list[Ints]]:
-    """Return the least errors from the first place to all places, and the places of the knots before.
+    """Return the least errors from the first place to all places, and the places of the previous knots.
 
-    The lists hold 0, ..., count and 1, ..., count segments. One parabola is kept for each place: that of the best place
-    for the knot before. For another value at this knot another place could be better. So the result is a start.
+    The lists are for 0, ..., count and 1, ..., count segments. Each place keeps one parabola, that of the best place
+    for the previous knot. For another value at this knot another place could be better, so the result is only a start.
     """
     at = np.arange(len(parts.a))
     later = at > at[:, None]
@@ -101,7 +101,7 @@ def start_knots(sums: Sums, where: Floats, most: int) -> list[Floats]:
 
 
 def trace_back(before: list[Ints], last: int) -> list[int]:
-    """Return the places of the knots up to the last one."""
+    """Return the places of all knots up to the last one."""
     at = [last]
     for origin in reversed(before):
         at.append(int(origin[at[-1]]))
@@ -109,17 +109,17 @@ def trace_back(before: list[Ints], last: int) -> list[int]:
 
 
 def paths(sums: Sums, where: Floats, count: int) -> Floats:
-    """Return up to PATHS sets of knots [sets, count + 1] with small errors, by a program from each end.
+    """Return up to PATHS sets of knots [sets, count + 1] with small errors, from a program at each end.
 
-    Both together give the least error of the curves with any one knot at any one place. Local minima of this error over
-    the place give sets that differ.
+    Together, the two programs give the least error of the curves with any one knot at any one place. Local minima of
+    this error over the place give different sets.
     """
     parts, last = parts_between(sums, where), len(where) - 1
     if count == 1:
         return where[[[0, last]]]
     left, before = sweep_places(parts, sums.ridge, count - 1)
     mirrored = Parts(*(part.T[::-1, ::-1] for part in parts.reverse()))
-    right, behind = sweep_places(mirrored, sums.ridge, count - 1)
+    right, after = sweep_places(mirrored, sums.ridge, count - 1)
     errors = np.full((count - 1, last + 3), np.inf)
     for j in range(1, count):
         errors[j - 1, 1:-1] = join_parabolas(left[j], Parabola(*(part[::-1] for part in right[count - j])), sums.ridge)
@@ -128,7 +128,7 @@ def paths(sums: Sums, where: Floats, count: int) -> Floats:
     found: dict[tuple[int, ...], None] = {}
     for i in np.argsort(error[rows, columns], kind="stable").tolist():
         j, place = int(rows[i]) + 1, int(columns[i])
-        ahead = trace_back(behind[: count - j], last - place)[-2::-1]
+        ahead = trace_back(after[: count - j], last - place)[-2::-1]
         found[(*trace_back(before[:j], place), *(last - at for at in ahead))] = None
         if len(found) == PATHS:
             break
@@ -136,9 +136,9 @@ def paths(sums: Sums, where: Floats, count: int) -> Floats:
 
 
 def best_knots(sums: Sums, distinct: Floats, count: int, knots: Floats | None = None) -> Floats:
-    """Return the best knots [count + 1] found, from given knots or from none.
+    """Return the best knots [count + 1] found, starting from given knots or from none.
 
-    The best knots of each round are among the places of the next one. So a program can exchange any of them for others.
+    The best knots of each round are among the places of the next one, so a program can replace any of them.
     """
     sets = np.empty((0, count + 1)) if knots is None else knots[None]
     errors, lowest = fit_values(sums, sets).error, np.inf
@@ -157,7 +157,7 @@ def best_knots(sums: Sums, distinct: Floats, count: int, knots: Floats | None = 
 
 
 def apart(sets: Floats) -> list[Floats]:
-    """Return the first sets of knots, at most TUNED, that differ from each other by SPREAD in some knot."""
+    """Return the first sets of knots, at most TUNED, that differ from each other by more than SPREAD in some knot."""
     chosen: list[Floats] = []
     for knots in sets:
         if len(chosen) < TUNED and all(np.abs(knots - other).max() > SPREAD for other in chosen):
@@ -166,7 +166,7 @@ def apart(sets: Floats) -> list[Floats]:
 
 
 class Fit(NamedTuple):
-    """Least-squares fits with given knots: values [..., k + 1], squared errors [...], and what they came from."""
+    """Least-squares fits with given knots: values [..., k + 1], squared errors [...], parts, and inverse matrix."""
 
     values: Floats
     error: Floats
@@ -174,7 +174,7 @@ class Fit(NamedTuple):
     inverse: Floats
 
     def replace_where(self, better: Bools, other: Fit) -> Fit:
-        """Return another fit where it is better."""
+        """Return the other fit where it is better."""
         parts = Parts(*(np.where(better[:, None], new, old) for new, old in zip(other.parts, self.parts, strict=True)))
         values = np.where(better[:, None], other.values, self.values)
         inverse = np.where(better[:, None, None], other.inverse, self.inverse)
@@ -182,7 +182,7 @@ class Fit(NamedTuple):
 
 
 def fit_values(sums: Sums, knots: Floats) -> Fit:
-    """Return the best values at knots [..., k + 1]: the solution of a tridiagonal system."""
+    """Return the fit of the best values at knots [..., k + 1], the solution of a tridiagonal system."""
     parts = sums.parts(knots)
     size = knots.shape[-1]
     gram, right = np.zeros((*knots.shape, size)), np.zeros(knots.shape)
@@ -200,13 +200,13 @@ def fit_values(sums: Sums, knots: Floats) -> Fit:
 
 
 def knot_step(knots: Floats, values: Floats, fit: Fit, damping: Floats) -> Floats:
-    """Return the Gauss-Newton step of the inner knots [..., k - 1], damped, with the values always at their best.
+    """Return the damped Gauss-Newton step of the inner knots [..., k - 1], with optimal values.
 
-    The derivative of f by the knot j is -slope times its hat function, with the slope of each side. The values are
-    eliminated from the equations (variable projection).
+    The derivative of f with respect to knot j is -slope times its hat function, with the slope of each side. The values
+    are eliminated from the equations (variable projection).
 
-    The curve has these values at its knots [..., k + 1]. The fit has the best values of the curve for the data, or of a
-    correction for what the curve leaves of them. The damping is [..., k - 1], or a shape that can be broadcast.
+    The curve has the given values at its knots [..., k + 1]. The fit has the best values for the data, or for the
+    residuals of the curve. The damping is [..., k - 1], or a shape that broadcasts to that.
     """
     slope = (values[..., 1:] - values[..., :-1]) / (knots[..., 1:] - knots[..., :-1])
     a, b, c, d, e = fit.parts
@@ -224,12 +224,12 @@ def knot_step(knots: Floats, values: Floats, fit: Fit, damping: Floats) -> Float
         shared = slope[..., 1:-1] ** 2 * b[..., 1:-1]
         row[..., 1 :: count + 1] = row[..., count :: count + 1] = shared
     before = e[..., :-1] - b[..., :-1] * v[..., :-2] - c[..., :-1] * v[..., 1:-1]
-    behind = d[..., 1:] - a[..., 1:] * v[..., 1:-1] - b[..., 1:] * v[..., 2:]
+    after = d[..., 1:] - a[..., 1:] * v[..., 1:-1] - b[..., 1:] * v[..., 2:]
     own -= np.swapaxes(cross, -1, -2) @ (fit.inverse @ cross)
     diagonal = row[..., :: count + 1]
     scale = np.maximum(diagonal, 1e-9 * diagonal.max(axis=-1, keepdims=True)) + np.finfo(np.float64).tiny
     row[..., :: count + 1] = diagonal + (damping + 1e-14) * scale
-    return np.linalg.solve(own, -(left * before + right * behind)[..., None])[..., 0]
+    return np.linalg.solve(own, -(left * before + right * after)[..., None])[..., 0]
 
 
 def rooms(knots: Floats) -> Floats:
@@ -238,14 +238,14 @@ def rooms(knots: Floats) -> Floats:
 
 
 def move(knots: Floats, step: Floats) -> Floats:
-    """Return knots with the inner ones moved, each by less than half the way to its neighbours."""
+    """Return the knots after a step of the inner ones, each by less than half the distance to its neighbours."""
     room, result = rooms(knots), knots.copy()
     result[..., 1:-1] += np.minimum(np.maximum(step, -room[..., :-1]), room[..., 1:])
     return result
 
 
 def refine(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
-    """Return better knots [sets, k + 1] and their squared errors [sets], by damped Gauss-Newton steps."""
+    """Return improved knots [sets, k + 1] and their squared errors [sets], by damped Gauss-Newton steps."""
     fit = fit_values(sums, knots)
     damping = np.full(len(knots), 1e-2)
     for _ in range(steps if knots.shape[-1] > 2 else 0):
@@ -261,7 +261,7 @@ def refine(sums: Sums, knots: Floats, steps: int) -> tuple[Floats, Floats]:
 
 
 def tune(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
-    """Return better knots [k + 1] and their squared error."""
+    """Return improved knots [k + 1] and their squared error, by programs over windows."""
     _, error = chain_parabolas(sums, knots)
     for _ in range(_WINDOW_ROUNDS if len(knots) > 2 else 0):
         for distances in DISTANCES:
@@ -274,9 +274,9 @@ def tune(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
 
 
 def settle(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
-    """Return better knots [k + 1] and their squared error, by Gauss-Newton steps that cross no point of the data.
+    """Return improved knots [k + 1] and their squared error, by Gauss-Newton steps that cross no data point.
 
-    Knots at a point stay there.
+    Knots at a data point stay there.
     """
     at = np.searchsorted(distinct, knots[1:-1])
     low, high = distinct[at - 1], distinct[at]
@@ -297,10 +297,10 @@ def settle(sums: Sums, distinct: Floats, knots: Floats) -> tuple[Floats, float]:
 
 
 def windows(distinct: Floats, knots: Floats, distances: Floats) -> Floats:
-    """Return places [k - 1, 2 distances - 1] around the inner knots, which are the first; windows do not overlap."""
+    """Return places [k - 1, 2 distances - 1] around the inner knots, each knot first; windows do not overlap."""
     index, inner, room = np.arange(len(distinct)), knots[1:-1, None], rooms(knots)[:, None]
     at = np.interp(inner, distinct, index)
-    # half numbers make places of the points themselves, where the error has kinks
+    # rounding to halves makes the points themselves places, because the error has kinks there
     at = np.round(2 * at) / 2 if distances[1] >= 0.5 else at
     place = np.interp(np.concatenate([at - distances, at + distances[1:]], axis=1), index, distinct)
     place[:, 0] = inner[:, 0]
@@ -308,23 +308,23 @@ def windows(distinct: Floats, knots: Floats, distances: Floats) -> Floats:
 
 
 def choose_knots(sums: Sums, knots: Floats, place: Floats) -> Floats:
-    """Return the best knots of the windows [k - 1, places], by a dynamic program; never worse than the knots.
+    """Return the best knots from windows [k - 1, places], by a dynamic program; never worse than the given knots.
 
-    For each place of a knot the place of the knot before is that with the least error of the whole curve, if the later
-    knots stay in place.
+    For each place of a knot, the previous knot gets the place with the least error of the whole curve, if later knots
+    stay where they are.
     """
     ridge, columns = sums.ridge, np.arange(place.shape[1])
     ends = Parabola(*(part[2:, None] for part in chain_parabolas(sums, knots)[0]))
-    behind = extend(ends, sums.between(place, knots[2:, None]).reverse(), ridge)
+    after = extend(ends, sums.between(place, knots[2:, None]).reverse(), ridge)
     between = sums.between(place[:-1, :, None], place[1:, None])
     path = extend(Parabola(ridge, 0.0, 0.0), sums.between(knots[:1], place[0]), ridge)
     before = []
     for j in range(len(place) - 1):
         new = extend(Parabola(*(part[:, None] for part in path)), Parts(*(part[j] for part in between)), ridge)
-        origin = np.argmin(join_parabolas(new, Parabola(*(part[j + 1] for part in behind)), ridge), axis=0)
+        origin = np.argmin(join_parabolas(new, Parabola(*(part[j + 1] for part in after)), ridge), axis=0)
         path = Parabola(*(part[origin, columns] for part in new))
         before.append(origin)
-    at = [int(np.argmin(join_parabolas(path, Parabola(*(part[-1] for part in behind)), ridge)))]
+    at = [int(np.argmin(join_parabolas(path, Parabola(*(part[-1] for part in after)), ridge)))]
     for origin in reversed(before):
         at.append(int(origin[at[-1]]))
     return np.concatenate([knots[:1], place[np.arange(len(place)), at[::-1]], knots[-1:]])

@@ -1,9 +1,9 @@
 """The closest curve with fewer pieces: the fewest lines through a tube f - e <= y <= f + e (Imai and Iri, 1986).
 
-`simplify` halves e until the number of lines would grow. For one e, the lines that go through the tube up to x lie
-between a steepest and a flattest one. At some x no line fits any more. The line that goes farthest touches one wall of
-the tube at P, and then meets the other wall at E. A chain that goes farther crosses this line between P and E, so the
-next line may start at any place there. One pass gives the fewest lines.
+`simplify` finds the smallest e by bisection. For one e, the lines that pass through the tube up to x lie between a
+steepest and a flattest one. At some x no line fits any more. The line that reaches farthest touches one wall of the
+tube at P, and then meets the other wall at E. A chain that reaches farther crosses this line between P and E, so the
+next line may start anywhere between them. One pass gives the fewest lines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SLACK = 4e-15
 """A line may leave the tube by this much; values are between -1 and 1."""
 
 _CLOSE = 1e-13
-"""The relative accuracy of the smallest error at which the search ends."""
+"""The relative accuracy of the smallest error, at which the bisection ends."""
 
 _ROUNDING = 1e-12
 """An error may exceed the tolerance by this fraction of the largest value."""
@@ -31,7 +31,7 @@ Point = tuple[float, float]
 
 
 class Simplified(NamedTuple):
-    """A curve with fewer pieces, and its largest distance from the one it was made from."""
+    """A curve with fewer pieces, and its largest distance from the original curve."""
 
     curve: Curve
     error: float
@@ -41,8 +41,8 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
     """Return the continuous curve with `pieces` pieces, or the fewest within `tolerance`, that is closest to a curve.
 
     Closest means the least sup |f - g| over the domain; the knots of g are free. With `tolerance`, the number of pieces
-    is the least possible, and the error is the least for this number. Both hold to rounding among all possible knots:
-    see the top of this file. The time grows with the number of pieces of f: 10,000 take some seconds.
+    is the smallest possible, and the error is the smallest for this number. Up to rounding, both hold among all
+    possible knots (see the top of this file). The time grows with the number of pieces of f: 10,000 need some seconds.
 
     >>> tent = Curve([0, 1, 2, 3], [[0], [1], [1.25], [0]], [[1], [0.25], [-1.25]])
     >>> found = simplify(tent, pieces=2)
@@ -52,7 +52,7 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
     (3, 2)
     """
     if not isinstance(curve, Curve):
-        raise TypeError(f"simplify needs a Curve, got {type(curve).__name__}; curve(net, low, high) makes one")
+        raise TypeError(f"simplify needs a Curve, got {type(curve).__name__}; curve(net, low, high) returns one")
     if curve.values.shape[1] != 1:
         raise ValueError(f"simplify needs one output, got {curve.values.shape[1]}; pick one with .output(i)")
     if (pieces is None) == (tolerance is None):
@@ -69,19 +69,19 @@ def simplify(curve: Curve, *, pieces: int | None = None, tolerance: float | None
     found = merged if corners is None else _through(corners, middle, half)
     error = curve_distance(curve, found)
     if tolerance is not None and error > tolerance + _ROUNDING * float(np.abs(curve.values).max()):
-        # on a very steep piece the rounding of a knot is more than the tolerance
+        # on a very steep piece, the rounding of a knot exceeds the tolerance
         return Simplified(curve, 0.0)
     return Simplified(found, error)
 
 
 def _closest(x: list[float], y: list[float], most: int | None, e: float | None) -> list[Point] | None:
     """Return the corners of the closest chain of lines, |y| <= 1; None if the curve has no more pieces than that."""
-    all_of = len(x) - 1
-    if all_of == 1 or (e is not None and e <= SLACK) or (most is not None and most >= all_of):
+    pieces = len(x) - 1
+    if pieces == 1 or (e is not None and e <= SLACK) or (most is not None and most >= pieces):
         return None
     high = 1.0 if e is None else min(e, 1.0)
-    best = chain(x, y, high, all_of if most is None else most)
-    if best is None or len(best) > all_of:
+    best = chain(x, y, high, pieces if most is None else most)
+    if best is None or len(best) > pieces:
         return None
     low, most = 0.0, most or len(best) - 1
     while high - low > _CLOSE * high and high > SLACK:
@@ -96,7 +96,7 @@ def _closest(x: list[float], y: list[float], most: int | None, e: float | None) 
 
 def _through(corners: list[Point], middle: float, half: float) -> Curve:
     points = np.array(corners)
-    # corners may coincide to rounding
+    # corners may coincide up to rounding
     points = points[np.append(np.diff(points[:, 0]) > 0, True)]
     knots, values = points[:, 0], middle + half * points[:, 1:]
     step = np.diff(knots)[:, None]
@@ -119,7 +119,7 @@ class Line(NamedTuple):
 
 
 class Hull:
-    """The convex hull of points with increasing x, seen from above (side 1) or from below (side -1)."""
+    """The upper (side 1) or lower (side -1) convex hull of points with increasing x."""
 
     def __init__(self, side: int) -> None:
         self.side, self.first = side, 0
@@ -136,7 +136,7 @@ class Hull:
         points.append((x, y))
 
     def tangent(self, x: float, y: float) -> Line:
-        """Return the line that touches the hull, from a point on the right; later calls look no further to the left."""
+        """Return the tangent from a point to the right of the hull; later calls never look further left."""
         best = self.side * inf
         for i in range(self.first, len(self.points)):
             slope = (y - self.points[i][1]) / (x - self.points[i][0])
@@ -147,7 +147,7 @@ class Hull:
 
 
 class Funnel:
-    """The lines through intervals low <= y <= high at increasing x: all between the steepest and the flattest."""
+    """The lines through intervals low <= y <= high at increasing x, all between the steepest and the flattest."""
 
     def __init__(self) -> None:
         self.floor, self.roof = Hull(1), Hull(-1)
@@ -155,9 +155,10 @@ class Funnel:
         self.last = (-inf, -inf, inf)
 
     def add(self, x: float, low: float, high: float) -> tuple[Line, int] | None:
-        """Add an interval, whose ends may be infinite; unless no line goes through it.
+        """Add an interval, whose ends may be infinite, and return None.
 
-        Then return the last line, and the wall that it meets: 1 for the upper wall, -1 for the lower one.
+        If no line passes through all intervals, return the last line that did, and the wall that it meets: 1 for the
+        upper wall, -1 for the lower one.
         """
         if self.steep.at(x) < low - SLACK:
             return self.steep, -1
@@ -204,7 +205,7 @@ def chain(x: Sequence[float], y: Sequence[float], e: float, most: int) -> list[P
         start, end = (line.x, line.y), _meets(funnel, line, side, x[i], y[i], e)
         lines.append(line)
         windows.append((start, end))
-        funnel = _behind(start, end, side, x, y, i, e)
+        funnel = _next_funnel(start, end, side, x, y, i, e)
     return _corners([*lines, funnel.middle()], windows, x[0], x[-1])
 
 
@@ -220,10 +221,12 @@ def _meets(funnel: Funnel, line: Line, side: int, x: float, y: float, e: float) 
     return at, (1 - s) * wall + s * (y + side * e)
 
 
-def _behind(start: Point, end: Point, side: int, x: Sequence[float], y: Sequence[float], i: int, e: float) -> Funnel:
+def _next_funnel(
+    start: Point, end: Point, side: int, x: Sequence[float], y: Sequence[float], i: int, e: float
+) -> Funnel:
     """Return the lines that cross the last one between `start` and `end`; the tube continues from knot i.
 
-    They stay beyond the wall that the last line touches, and at `end` within the tube.
+    They stay on the inner side of the wall that the last line touches, and within the tube at `end`.
     """
     first = i
     while first > 0 and x[first - 1] > start[0]:

@@ -1,17 +1,17 @@
-"""The data of a least-squares fit, and squared errors of its segments from running sums of them.
+"""The data of a least-squares fit, and the squared errors of segments from running sums of the data.
 
-Data are sorted, and in units in which squares keep their digits. On a segment [p, q] with the values u at p and
+Data are sorted, and scaled to units in which squares keep their digits. On a segment [p, q] with the values u at p and
 v at q, and s = (x - p) / (q - p),
 
     sum w (y - (1 - s) u - s v)^2 = A u^2 + 2 B u v + C v^2 - 2 D u - 2 E v + sum w y^2
     A = sum w (1 - s)^2,  B = sum w s (1 - s),  C = sum w s^2,  D = sum w (1 - s) y,  E = sum w s y.
 
-Running sums of w, w x, w x^2, w y and w x y give them for any segment. So a fit costs the same for ten points and for
+Running sums of w, w x, w x^2, w y and w x y give A to E for any segment. So a fit costs the same for ten points and for
 ten million, and many fits are computed at once.
 
 The least error of all curves up to a knot is a parabola a v^2 - 2 b v + c of the value v there (without sum w y^2).
-One more segment gives another parabola: `extend`. Two of them, from the left and from the right, give the error of a
-whole curve for any place of one knot: `join_parabolas`.
+One more segment gives another parabola (`extend`). Two of them, from the left and from the right, give the error of a
+whole curve for any place of one knot (`join_parabolas`).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from plunit.base.ranges import as_count
 from plunit.pieces.arrays import Floats
 
 _MANY = 300
-"""Maximum number of segments, unless there is one between all neighbouring points."""
+"""Maximum number of segments, unless there is one between each pair of neighbouring points."""
 
 LEAST = 1e-150
 """The smallest span of x: squares of smaller numbers may underflow, and those of their reciprocals overflow."""
 
 RIDGE = 1e-12
-"""Added to the diagonal of the equations, as a fraction of the weight of all points: a segment may hold no point."""
+"""Added to the diagonal of the equations, as a fraction of the total weight, because a segment may hold no point."""
 
 
 class SortedData(NamedTuple):
-    """Sorted data in the units of the search: x in [-1, 1], |y| <= 1, weights of mean 1; and how to go back."""
+    """Sorted data in the units of the search, x in [-1, 1], |y| <= 1, weights of mean 1; and the original units."""
 
     x: Floats
     y: Floats
@@ -47,7 +47,7 @@ class SortedData(NamedTuple):
 
 
 def _check_data(x: Any, y: Any, weights: Any) -> tuple[Floats, Floats, Floats]:
-    """Return the data as sorted arrays, without points of weight 0."""
+    """Return the data as sorted arrays, without points of weight 0; ValueError if they are not finite numbers."""
     given = {"x": x, "y": y, "weights": np.ones(np.shape(x)) if weights is None else weights}
     arrays = {name: np.asarray(array, dtype=np.float64) for name, array in given.items()}
     for name, array in arrays.items():
@@ -72,8 +72,8 @@ def read_data(x: Any, y: Any, weights: Any) -> SortedData:
     middle, half = x[0] / 2 + x[-1] / 2, x[-1] / 2 - x[0] / 2
     if half < LEAST or max(half, abs(middle), np.abs(y).max()) > 1 / LEAST:
         raise ValueError(
-            f"x spans {half:.3g} to both sides of {middle:.3g} and |y| reaches {np.abs(y).max():.3g}: give them "
-            f"units in which the span is at least {LEAST:g} and nothing exceeds {1 / LEAST:g}"
+            f"x spans {half:.3g} to both sides of {middle:.3g} and |y| reaches {np.abs(y).max():.3g}; use units in "
+            f"which the span is at least {LEAST:g} and nothing exceeds {1 / LEAST:g}"
         )
     weight = float(w.mean())
     w = w / weight
@@ -91,17 +91,17 @@ def read_data(x: Any, y: Any, weights: Any) -> SortedData:
 
 
 def check_segments(pieces: int, distinct: int) -> int:
-    """Return the number of segments; an error if it is not a positive integer, or too large for the data."""
+    """Return the number of segments; ValueError if it is not a positive integer, or too large for the data."""
     count = as_count("pieces", pieces, 1, np.inf)
     if count >= distinct:
-        raise ValueError(f"pieces must be between 1 and {distinct - 1}, the different x less one, got {count}")
+        raise ValueError(f"pieces must be from 1 to {distinct - 1}, one less than the distinct x, got {count}")
     if count > _MANY and count < distinct - 1:
         raise ValueError(f"pieces must be at most {_MANY}, got {count}; divide the data, or simplify a curve")
     return count
 
 
 class Parts(NamedTuple):
-    """A, B, C, D, E of segments; arrays [...] or numbers."""
+    """A, B, C, D and E of segments; arrays [...] or numbers."""
 
     a: Any
     b: Any
@@ -126,7 +126,7 @@ class Parabola(NamedTuple):
 class Sums:
     """Sorted x in [-1, 1] [n], weights, and running sums [5, n + 1] of w, w x, w x^2, w y, w x y; sum w y^2.
 
-    `below` is x, with the largest x a little lowered, so that below < t holds for all points at the last knot t.
+    `below` is x with the largest x slightly lowered, so that below < t holds for all points at the last knot t.
     """
 
     x: Floats
@@ -151,7 +151,7 @@ class Sums:
 
     @property
     def ridge(self) -> float:
-        """What is added to the diagonal."""
+        """The number added to the diagonal."""
         return RIDGE * float(self.running[0, -1])
 
     def up_to(self, t: Floats) -> Floats:
@@ -159,7 +159,7 @@ class Sums:
         return self.running.take(self.below.searchsorted(t), axis=1)
 
     def between(self, p: Floats, q: Floats) -> Parts:
-        """Return the parts of segments [p, q], of shapes that can be broadcast."""
+        """Return the parts of segments [p, q], whose shapes broadcast."""
         axes = max(p.ndim, q.ndim)
         p, q = (t.reshape((1,) * (axes - t.ndim) + t.shape) for t in (p, q))
         return combine(p, q, self.up_to(q) - self.up_to(p))
@@ -180,25 +180,25 @@ def combine(p: Floats, q: Floats, sums: Floats) -> Parts:
 
 
 def extend(parabola: Parabola, parts: Parts, ridge: float) -> Parabola:
-    """Return the parabola at the other end of one more segment, with the value at this end at its best."""
+    """Return the parabola at the other end of one more segment, with the optimal value at this end."""
     pivot, slope = 1 / (parabola.a + parts.a + ridge), parabola.b + parts.d
     turn = parts.b * pivot
     return Parabola(parts.c - parts.b * turn, parts.e - turn * slope, parabola.c - slope * slope * pivot)
 
 
 def join_parabolas(left: Parabola, right: Parabola, ridge: float) -> Floats:
-    """Return the least error, without sum w y^2, of curves made of two parts that meet at a knot."""
+    """Return the least error, without sum w y^2, of curves whose two parts meet at a knot."""
     return np.asarray(left.c + right.c - (left.b + right.b) ** 2 / (left.a + right.a + ridge))
 
 
 def chain_parabolas(sums: Sums, knots: Floats) -> tuple[Floats, float]:
     """Return the parabolas [3, k + 1] of the parts of a curve after its knots [k + 1], and the error of the curve."""
-    # numbers, because arrays without axes are ten times slower
+    # floats, because arrays without axes are ten times slower
     segments = [Parts(*numbers) for numbers in np.transpose(sums.parts(knots)).tolist()]
     ridge = sums.ridge
-    before, behind = Parabola(ridge, 0.0, 0.0), [Parabola(ridge, 0.0, 0.0)]
+    before, after = Parabola(ridge, 0.0, 0.0), [Parabola(ridge, 0.0, 0.0)]
     for first, last in zip(segments, reversed(segments), strict=True):
         before = extend(before, first, ridge)
-        behind.append(extend(behind[-1], last.reverse(), ridge))
+        after.append(extend(after[-1], last.reverse(), ridge))
     error = sums.total + before.c - before.b * before.b / (before.a + ridge)
-    return np.array(behind[::-1]).T, error
+    return np.array(after[::-1]).T, error

@@ -1,7 +1,7 @@
 """Layers of a model as nodes of a graph of affine maps and units, in float64: the table `CONVERT`.
 
-`Features` are the values after some layers. Features with several axes, [channels, height, width], are one row in the
-order of `Tensor.flatten`.
+`Features` are the values after some layers. Features with several axes, [channels, height, width], are stored as one
+row, in the order of `Tensor.flatten`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Linear = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Features:
-    """The features after some layers; each method returns those after one more layer.
+    """The features after some layers; methods return the features after one more layer.
 
     `budget` counts the matrices of the layers before they are allocated, so that an error names the layer.
     """
@@ -81,43 +81,43 @@ class Features:
 
     def shape_after(self, apply: _Linear) -> tuple[int, ...]:
         """Return the shape of a function of the features; raise ValueError if PyTorch refuses them."""
-        check_bytes("its input", 8 * prod(self.shape))
+        check_bytes("the input", 8 * prod(self.shape))
         try:
             found = apply(torch.zeros((1, *self.shape), dtype=torch.float64, device="cpu"))
         except (AssertionError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
-            raise ValueError(f"it does not accept features of shape {self.shape}: {reason}") from None
+            raise ValueError(f"features of shape {self.shape} are not accepted: {reason}") from None
         return tuple(found.shape[1:])
 
     def check_image(self, axes: int) -> None:
         """Raise ValueError unless the features have `axes` axes in addition to the channels."""
         if len(self.shape) != axes + 1:
-            raise ValueError(f"its input must have the axes {AXES[axes]}, got features of shape {self.shape}")
+            raise ValueError(f"the input must have the axes {AXES[axes]}, got features of shape {self.shape}")
 
     def per_channel(self, values: Floats, dim: int = 1) -> Floats:
         """Return values [channels] for each feature, with the channels on axis `dim` of [batch, *shape]."""
         axis = dim - 1 if dim > 0 else dim + len(self.shape)
         if not 0 <= axis < len(self.shape):
             axes = ", ".join(map(str, self.shape))
-            raise ValueError(f"axis {dim} of its input [batch, {axes}] cannot be the channel axis")
+            raise ValueError(f"axis {dim} of the input [batch, {axes}] cannot be the channel axis")
         if self.shape[axis] != len(values):
             raise ValueError(
-                f"it has {len(values)} channels, but its input of shape {self.shape} has {self.shape[axis]}"
+                f"the layer has {len(values)} channels, but its input of shape {self.shape} has {self.shape[axis]}"
             )
         column = values.reshape([-1 if i == axis else 1 for i in range(len(self.shape))])
         return np.broadcast_to(column, self.shape).reshape(-1)
 
     def count(self, outputs: int, inputs: int) -> None:
         """Count a matrix [outputs, inputs]; raise ValueError if it is too large."""
-        self.budget.take(f"its matrix of {outputs:,} x {inputs:,} numbers", 8 * outputs * inputs)
+        self.budget.take(f"the matrix of {outputs:,} x {inputs:,} numbers", 8 * outputs * inputs)
 
 
 Converter = Callable[[Any, Features], Features]
 """Returns the features after a module, given the module and the features before it; raises ValueError if it cannot.
 
-Check-list for a new one: a line in the table `CONVERT`, and one in `network.FEATURES` if it has a number of features;
+Check-list for a new layer: a line in the table `CONVERT`, and one in `network.FEATURES` if it has a number of features;
 the function equals the module's up to rounding; training mode is refused if it matters; `Features.count` is called
-before memory is used; a row in `tests/torch/exact/test_images.py` and one in `test_saved.py`, because a saved file may
+before memory is used; a row in `tests/torch/exact/test_images.py` and one in `test_saved.py`, because saved files may
 then contain the class.
 """
 
@@ -127,9 +127,9 @@ def array(value: Tensor | float) -> Any:
     if not isinstance(value, Tensor):
         return np.float64(value)
     if value.is_meta:
-        raise ValueError("its tensors are on the meta device, which holds no numbers; load the weights first")
+        raise ValueError("the tensors are on the meta device, which holds no numbers; load the weights first")
     if value.is_complex():
-        raise ValueError(f"its numbers are complex ({value.dtype}); only real ones have pieces")
+        raise ValueError(f"the numbers must be real, got {value.dtype}")
     return value.detach().to("cpu", torch.float64).to_dense().numpy()
 
 
@@ -137,7 +137,7 @@ def weight_of(module: nn.Module) -> Floats:
     """Return the weight of a layer in float64; raise ValueError if it has none."""
     weight = getattr(module, "weight", None)
     if weight is None:
-        raise ValueError("it has no weight; set one, or remove the layer")
+        raise ValueError("the layer has no weight; set one, or remove the layer")
     return np.asarray(array(weight))
 
 
@@ -152,7 +152,7 @@ def _linear(module: nn.Linear, x: Features) -> Features:
     weight = weight_of(module)
     bias = bias_of(module, len(weight))
     if x.shape[-1] != weight.shape[1]:
-        raise ValueError(f"it expects {weight.shape[1]} features, but its input has shape {x.shape}")
+        raise ValueError(f"the layer expects {weight.shape[1]} features, but its input has shape {x.shape}")
     if len(x.shape) == 1:
         return x.matrix(weight, bias)
     tensor = torch.from_numpy(weight)
@@ -172,14 +172,14 @@ def _prelu(module: nn.PReLU, x: Features) -> Features:
 
 
 def _everywhere(make: Callable[[Any], Activation]) -> Converter:
-    """Return the converter of an activation that is the same for all features."""
+    """Return the converter for an activation that is the same for all features."""
     return lambda module, x: x.activate(make(module))
 
 
 def _convolution(axes: int, module: nn.Conv1d | nn.Conv2d, x: Features) -> Features:
     x.check_image(axes)
     weight = torch.from_numpy(weight_of(module))
-    # this is what the module itself calls, padding included; without bias it is linear
+    # the module itself calls this, padding included; without bias it is linear
     return x.linear(lambda rows: module._conv_forward(rows, weight, None), bias_of(module, len(weight)))
 
 
@@ -190,7 +190,7 @@ def _average(axes: int, module: nn.Module, x: Features) -> Features:
 
 def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, x: Features) -> Features:
     if module.return_indices:
-        raise ValueError("it returns indices in addition to the maxima; use return_indices=False")
+        raise ValueError("return_indices=True is not supported; use return_indices=False")
     x.check_image(axes)
     after = x.shape_after(module.forward)
     settings = (module.kernel_size, module.stride, module.padding, module.dilation)
@@ -200,7 +200,7 @@ def _maximum(axes: int, module: nn.MaxPool1d | nn.MaxPool2d, x: Features) -> Fea
 
 
 def largest(windows: Ints, x: Features) -> Features:
-    """Return the maximum of x[windows[i]] for each i; entries of -1 fill up shorter windows."""
+    """Return the maximum of x[windows[i]] for each i; entries of -1 pad shorter windows."""
     rounds, last = pair_maxima(windows)
     for pairs in rounds:
         x = _largest_of_pairs(pairs, x)
@@ -214,7 +214,7 @@ def _largest_of_pairs(pairs: Ints, x: Features) -> Features:
     first, source = np.unique(pairs[:, 0], return_inverse=True)
     more = x.pick(pairs[several, 1]).add(x.pick(pairs[several, 0]), -1.0).activate(activation.relu())
     place = np.where(several, np.cumsum(several) - 1, -1)
-    # a number that occurs in several pairs is carried once
+    # a number in several pairs is carried once
     return x.pick(first).pick(source.reshape(-1)).add(more.pick(place))
 
 
@@ -233,19 +233,19 @@ def _batch_norm(axes: tuple[int, ...], module: nn.BatchNorm1d | nn.BatchNorm2d, 
 
 def _dropout(module: nn.Dropout, x: Features) -> Features:
     if module.training:
-        raise ValueError("in training mode its output is random; call .eval() on the model")
+        raise ValueError("the output is random in training mode; call .eval() on the model")
     return x
 
 
 def _flatten(module: nn.Flatten, x: Features) -> Features:
     if module.start_dim in (0, -1 - len(x.shape)):
-        raise ValueError("it also flattens the batch axis; use Flatten(), which flattens all axes but the first")
+        raise ValueError("the batch axis would be flattened; use Flatten(), which flattens all axes but the first")
     return replace(x, shape=x.shape_after(module.forward))
 
 
 def _unflatten(module: nn.Unflatten, x: Features) -> Features:
     if not isinstance(module.dim, int) or module.dim in (0, -1 - len(x.shape)):
-        raise ValueError(f"it splits axis {module.dim!r}; choose an axis after the batch axis")
+        raise ValueError(f"dim must be an axis after the batch axis, got {module.dim!r}")
     return replace(x, shape=x.shape_after(module.forward))
 
 

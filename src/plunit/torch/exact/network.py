@@ -18,7 +18,7 @@ from plunit.torch.exact.layers import AXES, CONVERT, VIEWS, Features
 from plunit.torch.module import PLU, Residual
 
 LAYERS: tuple[type[nn.Module], ...] = (nn.Sequential, Residual, *CONVERT)
-"""The modules that a model may contain."""
+"""The classes of modules that a model may contain."""
 
 FEATURES: dict[type[nn.Module], str] = {
     nn.Linear: "in_features",
@@ -26,8 +26,7 @@ FEATURES: dict[type[nn.Module], str] = {
     nn.PReLU: "num_parameters",
     nn.BatchNorm1d: "num_features",
 }
-"""The attribute of a layer that holds its number of input features; 1 in an activation means any number."""
-
+"""The attribute of a layer that holds its number of input features; in an activation, 1 means any number."""
 
 REMEDY = "use a smaller image or fewer channels"
 """The remedy if the matrices of a model are too large."""
@@ -37,7 +36,7 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
     """Return an `nn.Sequential` (or a single layer) as a `plunit.pieces` network.
 
     Args:
-        module: a model of the layers in `plunit.torch.exact.network.LAYERS`: Linear, activations such as PLU and ReLU,
+        module: a model made of `plunit.torch.exact.network.LAYERS`: Linear, activations such as PLU and ReLU,
             convolutions, average and max pooling, changes of shape, `Residual`, and Sequential of these. BatchNorm,
             Dropout and layers with parametrised weights (`torch.nn.utils.parametrizations`) must be in eval mode.
         shape: the shape of one input, without the batch axis; required for images, (channels, height, width). The
@@ -61,7 +60,7 @@ def to_network(module: nn.Module, shape: Sequence[int] | None = None) -> Network
 
 
 def convert_module(module: nn.Module, shape: Sequence[int] | None, budget: Budget) -> Model:
-    """Return `to_network(module, shape)` within a budget of memory, and whether factors were rounded."""
+    """Return `to_network(module, shape)` as a model that says whether factors were rounded, within a memory budget."""
     inputs = _features(module) if shape is None else _shape_of(shape)
     # matrices are counted before they are allocated, so that an error names the layer
     with budget.lend():
@@ -92,15 +91,15 @@ def _features(module: nn.Module) -> tuple[int]:
         if isinstance(part, nn.Unflatten) and part.dim in (1, -1) and min(part.unflattened_size) > 0:
             return (prod(part.unflattened_size),)
         if kind in CONVERT and kind.__name__.endswith(("1d", "2d")) and kind not in VIEWS:
-            rule = f"it needs the shape of its input; give shape={AXES[axes]}, the shape of the model's input"
+            rule = f"the layer needs the shape of its input; give shape={AXES[axes]}, the shape of the model's input"
             raise ValueError(f"layer {name!r}, {_text(part)}: {rule}, without the batch axis")
-    raise ValueError("the number of its features is unknown; give to_network(model, shape=(features,))")
+    raise ValueError("the model does not tell its number of features; give to_network(model, shape=(features,))")
 
 
 def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], x: Features) -> Features:
-    """Return the features after a module that is called `name` and lies inside the modules `around`."""
+    """Return the features after the module called `name`, which lies inside the modules `around`."""
     if any(module is outer for outer in around):
-        raise ValueError(f"layer {name!r} contains itself; remove that from the model")
+        raise ValueError(f"layer {name!r} contains itself; remove the cycle from the model")
     if module is None:
         raise TypeError(f"layer {name!r} is None; remove it from the model")
     _check_forward(module, name)
@@ -124,7 +123,7 @@ def _walk(module: nn.Module | None, name: str, around: tuple[nn.Module, ...], x:
         )
     with _name_layer(module, name), torch.no_grad():
         if module.training and parametrize.is_parametrized(module):
-            raise ValueError("in training mode its parametrised weight may change when it is read; call .eval()")
+            raise ValueError("a parametrised weight may change when it is read in training mode; call .eval()")
         return CONVERT[kind](module, x)
 
 
@@ -133,7 +132,7 @@ def _check_body(body: nn.Module) -> None:
     kinds = ((parametrize.type_before_parametrizations(part), part) for part in body.modules())
     first = next((part for kind, part in kinds if kind in CONVERT and kind not in VIEWS), None)
     if getattr(first, "inplace", False):
-        raise ValueError(f"its body starts with {first}, which changes x before the sum; use inplace=False")
+        raise ValueError(f"the body starts with {first}, which changes x before the sum; use inplace=False")
 
 
 @contextmanager
@@ -146,7 +145,7 @@ def _name_layer(module: nn.Module, name: str) -> Iterator[None]:
 
 
 def _check_forward(module: nn.Module, name: str) -> None:
-    """Raise TypeError if the module may compute something else than its class."""
+    """Raise TypeError or ValueError if the module may compute another function than its class."""
     where = f"layer {name!r}, {_text(module)},"
     base = next((kind for kind in (nn.Sequential, Residual) if isinstance(module, kind)), type(module))
     if "forward" in vars(module) or type(module).forward is not base.forward:

@@ -1,6 +1,6 @@
-"""Read a model saved by torch.save(model, path) without running code that the file names.
+"""Models saved by torch.save(model, path), read without running code that the file names.
 
-A file may contain tensors, plain containers and the classes that `to_network` accepts, and nothing else.
+A file may contain only tensors, plain containers and the classes that `to_network` accepts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PLACE = 2**10  # bytes that a layer needs in addition to its numbers
 def load(path: Path, shape: Sequence[int] | None = None) -> Model:
     """Return a saved nn.Sequential, or single layer, as a model; `shape` as in `to_network`.
 
-    Raise TypeError or ValueError if the file holds anything else; `plunit.pieces.load` adds the file and the remedy.
+    TypeError or ValueError if the file holds anything else; `plunit.pieces.load` adds the path and the remedy.
     """
     _check_packed(path)
     module, budget = _module(path), Budget(REMEDY)
@@ -31,7 +31,7 @@ def load(path: Path, shape: Sequence[int] | None = None) -> Model:
 
 
 def _check_packed(path: Path) -> None:
-    """Raise ValueError if the unpacked archive is too large; PyTorch does not compress, but another program may."""
+    """Raise ValueError if the unpacked archive is too large; PyTorch does not compress, but other programs may."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             check_bytes("the unpacked file", sum(part.file_size for part in archive.infolist()))
@@ -44,24 +44,24 @@ def _module(path: Path) -> nn.Module:
             content = None if foreign else torch.load(path, map_location="cpu", weights_only=True)
         # a file of any content can fail in any way
         except Exception as error:
-            raise ValueError(f"it cannot be read as a saved model ({type(error).__name__})") from None
+            raise ValueError(f"the file cannot be read as a saved model ({type(error).__name__})") from None
     if foreign:
         allowed = ", ".join(layer.__name__ for layer in LAYERS)
-        raise ValueError(f"it holds {', '.join(sorted(foreign))}, and a piecewise-linear model only {allowed}")
+        raise ValueError(f"the file holds {', '.join(sorted(foreign))}, but may hold only {allowed}")
     if not isinstance(content, nn.Module):
-        raise TypeError(f"it holds {type(content).__name__}, not a model")
+        raise TypeError(f"the file holds {type(content).__name__}, not a model")
     return content
 
 
 def _count_tensors(module: nn.Module, budget: Budget) -> None:
-    """Count the tensors at each place: a tensor may be expanded from one number, and a layer occur in many places."""
+    """Count the tensors at each place; a tensor may be expanded from one number, and a layer occur in many places."""
     for tensors in _places(module, ()):
         budget.take("a layer", _PLACE + sum(8 * tensor.numel() for tensor in tensors))
 
 
 def _places(module: nn.Module, around: tuple[nn.Module, ...]) -> Iterator[list[Tensor]]:
     """Yield the tensors of a module and of all modules in it, once for each place."""
-    # a module that contains itself is refused later, by name
+    # a module that contains itself is refused later, with its name
     if any(module is outer for outer in around):
         return
     own = [vars(module), *(part for part in vars(module).values() if isinstance(part, dict))]

@@ -206,7 +206,7 @@ OLDER = {
     "Slice": (graph("y = Slice<starts=[1], ends=[3], axes=[1]>(x)"), 9),
     "Split": (graph("s, t = Split<axis=1, split=[1, 2]>(x); y = Concat<axis=1>(t, s)"), 12),
 }
-"""Nodes as they were written before a version, mostly with attributes in place of inputs, and the last such version."""
+"""Nodes in the form before a version, mostly with attributes instead of inputs, and the last version with this form."""
 
 
 @pytest.mark.parametrize("name", OLDER)
@@ -334,7 +334,7 @@ def test_layers_that_are_put_together_wrongly_are_found(tmp_path, monkeypatch):
         return [(1.01 * weight, bias), *rest], *more
 
     monkeypatch.setattr(follower, "make_layers", wrong)
-    with pytest.raises(ValueError, match="is not the function of its graph"):
+    with pytest.raises(ValueError, match="the network differs from its graph"):
         load(write(tmp_path / "model", *OPERATORS["Max over layers"]))
 
 
@@ -349,7 +349,7 @@ REFUSED = {
     "Tanh": (
         graph("y = Tanh(x)"),
         {},
-        "node 'y', Tanh: this operator is not piecewise-linear, or not supported; ",
+        "node 'y', Tanh: this operator is not piecewise-linear or not supported; ",
     ),
     "a square": (graph("y = Mul(x, x)"), {}, "two functions of the input are multiplied"),
     "a jump": (graph("y = Sign(x)"), {}, "jumps by 2 at 0"),
@@ -361,19 +361,19 @@ REFUSED = {
     "a jump at one point": (
         graph("a = Abs(x); m = LessOrEqual(a, zero); y = Where(m, two, x)"),
         {"zero": np.float32(0), "two": TWO},
-        "a unit at 0 has the value 2 in the graph and 0 on the pieces",
+        "a unit has the value 2 at 0 in the graph, but 0 on the pieces",
     ),
     "a comparison that rounding decides": (
         graph(
             "p = Mul(x, a); q = Mul(x, b); s = Add(p, q); t = Mul(x, c); m = GreaterOrEqual(s, t); y = Where(m, x, s)"
         ),
         {"a": np.float32(0.1), "b": np.float32(0.2), "c": np.float32(0.3)},
-        "GreaterOrEqual: it compares two functions of the input that are equal but for rounding",
+        "GreaterOrEqual: the two functions compared are equal up to rounding",
     ),
     "a comparison of two layers": (
         graph("h = Gemm(x, w); m = Greater(h, x); y = Where(m, h, x)"),
         {"w": WEIGHT},
-        "Greater: it combines values of different layers; only sums, Max, Min and Concat may",
+        "Greater: only sums, Max, Min and Concat may combine values of different layers",
     ),
     "a product of two layers": (
         graph("h = Gemm(x, w); y = MatMul(h, x)"),
@@ -383,32 +383,32 @@ REFUSED = {
     "a padding of another name": (
         graph("u = Unsqueeze(x, one); y = Conv<auto_pad='SAME'>(u, k)"),
         {"one": np.array([1]), "k": WEIGHT[:1, None]},
-        "Conv: its auto_pad is 'SAME'; ONNX has NOTSET, VALID, ",
+        "Conv: auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, got 'SAME'",
     ),
     "a kernel that is too large": (
         graph("u = Unsqueeze(x, one); y = Conv<dilations=[2]>(u, k)"),
         {"one": np.array([1]), "k": WEIGHT[:1, None]},
-        "Conv: its kernel of shape (1, 1, 3) does not fit into its input of shape (1, 1, 3)",
+        "Conv: a kernel of shape (1, 1, 3) does not fit an input of shape (1, 1, 3)",
     ),
     "a window that is too large": (
         graph("u = Unsqueeze(x, one); y = MaxPool<kernel_shape=[5], pads=[1, 0]>(u)"),
         {"one": np.array([1])},
-        "MaxPool: its window of [5] does not fit into its input of shape [1, 1, 3]",
+        "MaxPool: a window of [5] does not fit an input of shape [1, 1, 3]",
     ),
     "a window of padding": (
         graph("u = Unsqueeze(x, one); y = MaxPool<kernel_shape=[2], dilations=[4], pads=[1, 1]>(u)"),
         {"one": np.array([1])},
-        "MaxPool: one of its windows holds nothing but padding",
+        "MaxPool: a window holds only padding",
     ),
     "an average of padding": (
         graph("u = Unsqueeze(x, one); y = AveragePool<kernel_shape=[2], dilations=[4], pads=[1, 1]>(u)"),
         {"one": np.array([1])},
-        "AveragePool: one of its windows holds nothing but padding",
+        "AveragePool: a window holds only padding",
     ),
     "a window of other axes": (
         graph("y = MaxPool<kernel_shape=[2]>(x)"),
         {},
-        "MaxPool: its kernel has shape [2], but its input has shape [1, 3]",
+        "MaxPool: a kernel of shape [2] does not fit an input of shape [1, 3]",
     ),
     "a padding that runtimes disagree on": (
         graph("u = Unsqueeze(x, one); y = MaxPool<kernel_shape=[2], dilations=[2], auto_pad='SAME_UPPER'>(u)"),
@@ -418,22 +418,22 @@ REFUSED = {
     "places of maxima": (
         graph("u = Unsqueeze(x, one); m, i = MaxPool<kernel_shape=[2]>(u); y = Cast<to=1>(i)"),
         {"one": np.array([1])},
-        "Cast: it uses 'i', an output of MaxPool that is not read",
+        "Cast: input 'i' is an output of MaxPool that is not supported",
     ),
     "the mask of Dropout": (
         graph("d, m = Dropout(x); y = Where(m, d, x)"),
         {},
-        "Where: it uses 'm', an output of Dropout that is not read",
+        "Where: input 'm' is an output of Dropout that is not supported",
     ),
     "a number as a mask": (
         graph("m = Cast<to=9>(x); y = Where(m, x, x)"),
         {},
-        "Cast: it rounds to other numbers than FLOAT",
+        "Cast: only casts to FLOAT",
     ),
     "probabilities": (
         graph("z = Gemm(x, w); y = Softmax(z)"),
         {"w": WEIGHT},
-        "Softmax: it turns scores into probabilities, which is not piecewise-linear; extract the part up to the ",
+        "Softmax: turning scores into probabilities is not piecewise-linear; extract the part up to the ",
     ),
     "probabilities of a linear model": (
         graph(
@@ -441,12 +441,12 @@ REFUSED = {
             "post_transform='LOGISTIC'>(x)"
         ),
         {},
-        "ai.onnx.ml.LinearClassifier: its post_transform LOGISTIC turns scores into probabilities",
+        "ai.onnx.ml.LinearClassifier: post_transform LOGISTIC turns scores into probabilities",
     ),
     "coefficients that do not fit": (
         graph("y = ai.onnx.ml.LinearRegressor<coefficients=[1.0, 2.0]>(x)"),
         {},
-        "ai.onnx.ml.LinearRegressor: it has 2 coefficients and 0 intercepts, but 3 features and 1 outputs need 3 and 1",
+        "ai.onnx.ml.LinearRegressor: 3 features and 1 outputs need 3 coefficients and 1 intercepts, got 2 and 0",
     ),
     "one score of two classes": (
         graph(
@@ -454,17 +454,17 @@ REFUSED = {
             "intercepts=[0.5]>(x)"
         ),
         {},
-        "ai.onnx.ml.LinearClassifier: it has 3 coefficients and 1 intercepts, but 3 features and 2 outputs need 6",
+        "ai.onnx.ml.LinearClassifier: 3 features and 2 outputs need 6 coefficients and 2 intercepts, got 3 and 1",
     ),
     "scales that do not fit": (
         graph("y = ai.onnx.ml.Scaler<offset=[1.0, 2.0], scale=[1.0]>(x)"),
         {},
-        "ai.onnx.ml.Scaler: it has 2 numbers for 3 features",
+        "ai.onnx.ml.Scaler: 2 numbers do not fit 3 features",
     ),
     "another operator of scikit-learn": (
         graph("y = ai.onnx.ml.ZipMap<classlabels_int64s=[0, 1, 2]>(x)"),
         {},
-        "node 'y', ai.onnx.ml.ZipMap: this operator is not piecewise-linear, or not supported; ",
+        "node 'y', ai.onnx.ml.ZipMap: this operator is not piecewise-linear or not supported; ",
     ),
     "a known name in the domain of scikit-learn": (
         graph("y = ai.onnx.ml.Relu(x)"),
@@ -489,13 +489,13 @@ REFUSED = {
     "a kernel of other axes": (
         graph("u = Unsqueeze(x, one); y = Conv(u, k)"),
         {"one": np.array([1]), "k": WEIGHT[:1, None, :, None]},
-        "Conv: its kernel has shape (1, 1, 3, 1), but its input has shape (1, 1, 3)",
+        "Conv: a kernel of shape (1, 1, 3, 1) does not fit an input of shape (1, 1, 3)",
     ),
-    "a bias that varies": (graph("y = Gemm(w, w, x)"), {"w": WEIGHT}, "its weights or its bias depend on the input"),
+    "a bias that varies": (graph("y = Gemm(w, w, x)"), {"w": WEIGHT}, "the weights and the bias must be arrays"),
     "a scale that varies": (
         graph("y = BatchNormalization(b, x, b, b, b)"),
         {"b": BIAS},
-        "its weights or its bias depend",
+        "the weights and the bias must be arrays",
     ),
     "features that do not fit": (graph("y = MatMul(x, w)"), {"w": WEIGHT[:2]}, "MatMul: "),
     "a transposed batch": (
@@ -503,38 +503,38 @@ REFUSED = {
         {"w": WEIGHT},
         "Gemm: ",
     ),
-    "a constant for each sample": (graph("y = Add(x, w)"), {"w": WEIGHT}, "its output has shape [3, 3] for one sample"),
+    "a constant for each sample": (graph("y = Add(x, w)"), {"w": WEIGHT}, "the output has shape [3, 3] for one sample"),
     "features in place of the batch": (graph("y = Reshape(x, s)"), {"s": np.array([3, -1])}, "shape [3, 1] for one"),
     "an axis of the first versions": (
         graph("y = Add<broadcast=1, axis=1>(x, b)"),
         {"b": BIAS},
-        "it broadcasts along an axis, as versions before 7 did",
+        "broadcasting along an axis, as in opset versions before 7, is not supported",
     ),
-    "integers": (graph("y = Cast<to=7>(x)"), {}, "Cast: it rounds to other numbers than FLOAT"),
-    "a division by 0": (graph("y = Div(x, b)"), {"b": np.float32(0)}, "Div: it divides by 0"),
-    "a division by x": (graph("y = Div(b, x)"), {"b": TWO}, "Div: its input 1 must be an array"),
+    "integers": (graph("y = Cast<to=7>(x)"), {}, "Cast: only casts to FLOAT"),
+    "a division by 0": (graph("y = Div(x, b)"), {"b": np.float32(0)}, "Div: the divisor must not be 0"),
+    "a division by x": (graph("y = Div(b, x)"), {"b": TWO}, "Div: input 1 must be an array"),
     "statistics of a batch": (
         graph("y = BatchNormalization<training_mode=1>(x, b, b, b, b)"),
         {"b": PARTS},
-        "BatchNormalization: it is in training mode",
+        "BatchNormalization: the node is in training mode",
     ),
     "training": (
         graph("y = Dropout(x, r, t)"),
         {"r": np.float32(0.5), "t": np.array(True)},
-        "Dropout: it is in training mode",
+        "Dropout: the node is in training mode",
     ),
-    "texts": (graph("y = Add(x, t)"), {"t": np.array(["a"], dtype=object)}, "not of real numbers"),
+    "texts": (graph("y = Add(x, t)"), {"t": np.array(["a"], dtype=object)}, "must hold real numbers"),
     "an array that grows": (
         graph("c = Add(a, b); y = Add(x, c)"),
         {"a": np.zeros((20_000, 1), np.float32), "b": np.zeros((1, 20_000), np.float32)},
-        "Add: its result has 3,200,000,000 bytes",
+        "Add: the result has 3,200,000,000 bytes",
     ),
     "an operator on arrays": (
         graph("r = RandomNormal<shape=[3]>(); y = Add(x, r)"),
         {},
         "this operator is not supported on arrays",
     ),
-    "no input": (graph("y = Identity(w)"), {"w": WEIGHT}, "its output 'y' must depend on its input"),
+    "no input": (graph("y = Identity(w)"), {"w": WEIGHT}, "the output 'y' must depend on the input"),
     "not a number": (graph("y = Add(x, b)"), {"b": np.array([1, np.nan, 1], np.float32)}, "must be finite"),
     "a name that is not there": (graph("y = Add(x, b)"), {}, "node 'y', Add: 'b'"),
 }
@@ -570,7 +570,7 @@ def test_broadcasting_of_the_first_versions(tmp_path):
 
 
 def residual(count):
-    """Return the nodes of x + W relu(V x + b), several times."""
+    """Return the nodes of x + W relu(V x + b), repeated."""
     names = ["x", *(f"h{i}" for i in range(count - 1)), "y"]
     blocks = ("{1}z = Gemm({0}, v, b); {1}u = Relu({1}z); {1}s = Gemm({1}u, w); {1} = Add({0}, {1}s)",) * count
     return graph("; ".join(block.format(*ends) for block, ends in zip(blocks, pairwise(names), strict=True)))
@@ -580,7 +580,7 @@ WIDE = RNG.normal(scale=0.3, size=(3, 7)).astype(np.float32)
 WIDTHS = {
     "affine maps in a row": (graph("a = Gemm(x, v, b); c = MatMul(a, w); y = Relu(c)"), (3, 7, 3, 3)),
     "sums over three layers": (residual(3), (3, 10, 3, 10, 3, 10, 3)),
-    "what is narrower behind a matrix is carried behind it": (
+    "a value is carried after a matrix that makes it narrower": (
         graph("z = Gemm(x, v, b); u = Relu(z); c = MatMul(u, w); d = Relu(c); y = Add(d, c)"),
         (3, 7, 3, 3),
     ),
@@ -588,14 +588,14 @@ WIDTHS = {
         graph("u = Relu(x); d = Gemm(u, v); k = Gemm(x, v, b); y = Add(d, k)"),
         (3, 6, 7),
     ),
-    "what is made of inputs that are carried is not carried itself": (
+    "a value is not carried if its inputs are carried anyway": (
         graph(
             "z = Gemm(x, v); u = Relu(z); c = MatMul(u, w); p = Add(c, x); "
             "q = ReduceSum(x, one); y = Concat<axis=1>(p, q)"
         ),
         (3, 10, 4),
     ),
-    "units that nobody takes are left out": (
+    "units that no layer uses are left out": (
         graph("z = Gemm(x, v, b); u = Relu(z); y = Slice(u, two, four, one)"),
         (3, 2, 2),
     ),

@@ -35,7 +35,7 @@ EXACT = {
 
 
 def exact(nodes, arrays, x):
-    """Return y for a number x, and the largest number on the way, in fractions."""
+    """Return y for a number x, and the largest intermediate number, in fractions."""
     values = {"x": Fraction(float(x)), **{name: Fraction(float(array)) for name, array in arrays.items()}}
     for node in nodes:
         values[node.output[0]] = EXACT[node.op_type](*(values[name] for name in node.input))
@@ -51,7 +51,7 @@ def read(path):
 
 
 def steps(number, count, kind=SINGLE):
-    """Return the number of a kind that is this many steps above another."""
+    """Return the number of a type that is `steps` steps above another."""
     return kind(number + count * float(np.spacing(kind(number))))
 
 

@@ -1,4 +1,4 @@
-"""Random graphs of ONNX: what `load` accepts is the function of onnxruntime, also where two sides tie.
+"""Random graphs of ONNX: the networks that `load` returns agree with onnxruntime, also where two sides tie.
 
 In elementwise graphs all constants and points are multiples of 1/4, and they are shallow, so float32 is exact and kinks
 are hit. Graphs of layers have matrices of -1, 0 and 1, and join values of any layers.
@@ -94,7 +94,7 @@ TABLES |= {"first": np.array([0]), "rest": np.array([1]), "all": np.array([WIDTH
 
 
 def random_layers(rng):
-    """Return a graph x -> y of maps, activations and joins, each of any values before it."""
+    """Return a graph x -> y of maps, activations and joins, each of any earlier values."""
     nodes, values = [], ["x"]
 
     def add(kind, *inputs, out=None, **attributes):
@@ -103,7 +103,7 @@ def random_layers(rng):
         return name
 
     def value():
-        # mostly new ones, so that graphs are deep
+        # mostly recent ones, so that graphs are deep
         return values[-min(len(values), int(rng.geometric(0.6)))]
 
     for _ in range(int(rng.integers(3, 25))):

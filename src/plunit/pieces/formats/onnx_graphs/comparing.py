@@ -1,7 +1,8 @@
 """Compare the functions read from a graph with its nodes, evaluated one by one by onnx's reference implementation.
 
 `waves` represents functions by their pieces. Here the reference evaluates each operator on float64 numbers: at, next to
-and between the kinks of each function, and for the whole network at random points. A graph is refused if they differ.
+and between the kinks of each function, and for the whole network at random points. If they differ, the graph is
+refused.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from plunit.pieces.graphs import check_bytes
 from plunit.pieces.networks import Network, terms
 
 _ROUNDING = 1e-12
-_ROUGH = 1e-9  # rounding of several layers, whose terms may cancel
-_LEAST = 1e-200  # smaller than all numbers of a graph, and larger than intermediate values that underflow
+_ROUGH = 1e-9  # rounding in several layers, whose terms may cancel
+_LEAST = 1e-200  # smaller than all numbers of a graph, larger than intermediate values that underflow
 _NUMBERS = 2**20
 _PARTS = np.array([0.03, 0.29, 0.5, 0.83])
 
 _Graph = tuple[dict[str, Any], int]
-"""The arrays of a graph by name, and the version of its operators."""
+"""The arrays of a graph by name, and its opset version."""
 
 Unit = tuple[Activation | None, Floats]
-"""The function of units, None for the identity, and its largest difference from that of the graph, [units]."""
+"""The function of units, None for the identity, and a bound on its difference from that of the graph, [units]."""
 
 
 def probes(waves: Iterable[Floats], units: int) -> Floats:
     """Return points [n, units]: all of these knots [units, k], their neighbours, and points on both sides of each."""
     parts = [np.zeros((units, 1)), *(np.broadcast_to(knots, (units, knots.shape[1])) for knots in waves)]
-    check_bytes("the points at its kinks", 8 * units * 7 * sum(part.shape[1] + 1 for part in parts))
+    check_bytes("the list of points around the kinks", 8 * units * 7 * sum(part.shape[1] + 1 for part in parts))
     every = np.concatenate(parts, axis=1)
     knots = np.sort(np.where(np.isfinite(every), every, 0.0), axis=1)
     knots = knots[:, np.append(True, (np.diff(knots) > 0).any(axis=0))]
@@ -47,14 +48,14 @@ def probes(waves: Iterable[Floats], units: int) -> Floats:
 
 
 class UnitNodes:
-    """The nodes after a linear map, or after the input, that compute functions of each of its numbers."""
+    """The nodes after a linear map, or after the input, that compute functions of each number."""
 
     def __init__(self, source: str, shape: tuple[int, ...], version: int) -> None:
         self.source, self.shape, self.version = source, shape, version
         self.steps: list[tuple[Any, tuple[int, ...], Floats]] = []
 
     def add(self, node: Any, shape: tuple[int, ...], knots: Floats) -> None:
-        """Add a node, the shape of its result, and the knots of that as a function of the source."""
+        """Add a node, the shape of its result, and the knots of its result as a function of the source."""
         self.steps.append((node, shape, knots))
 
     def check(self, output: str, line: tuple[Floats, Floats], unit: Unit, constants: dict[str, Any]) -> None:
@@ -68,7 +69,7 @@ class UnitNodes:
                 needed.update(step[0].input)
         points = probes((knots for *_, knots in steps), int(np.prod(self.shape)))
         many = points.shape[1] * max([len(steps) + 1, *(knots.shape[1] for *_, knots in steps)])
-        check_bytes("the values at one point of each unit", 8 * many)
+        check_bytes("the list of values at one point of each unit", 8 * many)
         rows = max(1, _NUMBERS // many)
         for start in range(0, len(points), rows):
             z = points[start : start + rows]
@@ -79,16 +80,16 @@ class UnitNodes:
             if wrong.any():
                 i = tuple(int(axis[0]) for axis in np.nonzero(wrong))
                 raise ValueError(
-                    f"a unit at {z[i]:.6g} has the value {graph[i]:.6g} in the graph and {found[i]:.6g} on the pieces "
+                    f"a unit has the value {graph[i]:.6g} at {z[i]:.6g} in the graph, but {found[i]:.6g} on the pieces "
                     "found for it: its function jumps there, or rounding decides a comparison of equal values"
                 )
 
     def _values(self, steps: Any, output: str, z: Floats, constants: dict[str, Any]) -> tuple[Floats, Floats]:
-        """Return the value of a name for the source z [n, units], and the largest size of any value on the way."""
+        """Return the value of a name for the source z [n, units], and the size of the largest intermediate value."""
         values: dict[str, Any] = {self.source: z.reshape(len(z), *self.shape)}
         terms = np.abs(z)
         for node, shape, _ in steps:
-            # with a first axis for the points, all signals need the same other axes
+            # the first axis is for the points, so all signals need the same number of other axes
             axes = max(len(shape), *(np.ndim(constants[name]) for name in node.input if name and name not in values), 0)
             lifted = {
                 name: value.reshape(len(z), *[1] * (axes + 1 - value.ndim), *value.shape[1:])
@@ -105,7 +106,7 @@ class UnitNodes:
 
 
 def _values(line: tuple[Floats, Floats], f: Activation | None, z: Floats) -> tuple[Floats, Floats]:
-    """Return f(slope z + shift) for z [n, units], and the size of the terms."""
+    """Return f(slope z + shift) for z [n, units], and the size of its terms."""
     slope, shift = line
     size = np.abs(slope * z) + np.abs(shift)
     z = slope * z + shift
@@ -120,7 +121,7 @@ def _values(line: tuple[Floats, Floats], f: Activation | None, z: Floats) -> tup
 def compare_network(
     net: Network, jump: Floats, nodes: Sequence[Any], ends: tuple[str, str], shape: tuple[int, ...], graph: _Graph
 ) -> None:
-    """Raise ValueError if a network differs from what the nodes compute by more than `jump` [out], at random points.
+    """Raise ValueError if a network differs from its nodes by more than `jump` [out] and rounding, at random points.
 
     ends: the names of the input and the output.
     """
@@ -136,7 +137,7 @@ def compare_network(
             for node in nodes:
                 if any(name in values for name in node.input):
                     values.update(zip(node.output, compute(node, ChainMap(values, constants), version), strict=False))
-        # large values may cancel on the way
+        # large intermediate values may cancel
         most = max(float(np.abs(np.asarray(value, dtype=np.float64)).max(initial=0.0)) for value in values.values())
         if not (np.abs(found - np.ravel(values[output])) <= jump + _ROUGH * (size + most)).all():
-            raise ValueError("the network that was read is not the function of its graph; report this file as a bug")
+            raise ValueError("the network differs from its graph; please report this file as a bug")

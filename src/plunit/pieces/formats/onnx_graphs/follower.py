@@ -37,7 +37,7 @@ from plunit.pieces.merging import slim
 
 
 class Signal(NamedTuple):
-    """A value that depends on the input: wave(z) of each number z of a tensor."""
+    """A value that depends on the input: wave(z) for each number z of a tensor."""
 
     name: str
     tensor: Tensor
@@ -46,7 +46,7 @@ class Signal(NamedTuple):
 
 
 class GraphInput(NamedTuple):
-    """The input of a graph: its name, its shape for one sample, and the type of its numbers as ONNX names it."""
+    """The input of a graph: its name, its shape for one sample, and ONNX's name for the type of its numbers."""
 
     name: str
     shape: tuple[int, ...]
@@ -54,7 +54,7 @@ class GraphInput(NamedTuple):
 
 
 class Follower:
-    """Follows a graph node by node, for one sample: the values found so far by name, arrays and signals."""
+    """Follows a graph node by node, for one sample; the values so far, arrays and signals, are stored by name."""
 
     def __init__(self, source: GraphInput, constants: Mapping[str, Any], version: int, budget: Budget) -> None:
         self.values: dict[str, Any] = dict(constants)
@@ -71,13 +71,13 @@ class Follower:
         self._start(source.name, Tensor(math.prod(source.shape)), source.shape)
 
     def follow_lowered(self, node: Any) -> list[Any]:
-        """Follow a node, or the simpler nodes that replace it; return these."""
+        """Follow a node, or the simpler nodes that replace it, and return these."""
         if full_name(node) not in LOWERED or not isinstance(self.values.get(node.input[0]), Signal):
             self.follow(node)
             return [node]
         with _name_node(node):
             found = lower(node, self.values[node.input[0]].shape)
-            self._budget.take("its arrays", sum(array.nbytes for array in found.arrays.values()))
+            self._budget.take("a group of arrays", sum(array.nbytes for array in found.arrays.values()))
             self.values.update(found.arrays)
             for each in found.nodes:
                 self.follow(each)
@@ -105,17 +105,17 @@ class Follower:
                 self.values[node.output[0]] = np.array(False)  # of finite numbers
             elif kind in _PROBABILITIES:
                 raise ValueError(
-                    "it turns scores into probabilities, which is not piecewise-linear; extract the part up to the "
-                    f"scores, {node.input[0]!r}, with {_CUT}"
+                    "turning scores into probabilities is not piecewise-linear; extract the part up to the scores, "
+                    f"{node.input[0]!r}, with {_CUT}"
                 )
             else:
-                raise ValueError(f"this operator is not piecewise-linear, or not supported; supported are {_KNOWN}")
+                raise ValueError(f"this operator is not piecewise-linear or not supported; supported: {_SUPPORTED}")
         self._unread.update(dict.fromkeys(node.output, node.op_type))
 
     def _value(self, name: str) -> Any:
-        """Return the value of a name; ValueError if it is an output that is not read."""
+        """Return the value of a name; ValueError if it is an output that is not supported."""
         if name not in self.values and name in self._unread:
-            raise ValueError(f"it uses {name!r}, an output of {self._unread[name]} that is not read")
+            raise ValueError(f"input {name!r} is an output of {self._unread[name]} that is not supported")
         return self.values[name]
 
     def _check_integers(self, node: Any) -> None:
@@ -126,15 +126,15 @@ class Follower:
             self._integers.update(node.output)
         elif node.op_type not in ("Cast", "Shape"):
             raise ValueError(
-                f"it computes with the input of the network, whose type is {self._kind}, and only real arithmetic is "
-                "known; cast the input to FLOAT first"
+                f"the input of the network has type {self._kind}, and arithmetic on integers is not supported; cast "
+                "the input to FLOAT first"
             )
 
     def output(self, name: str) -> Tensor:
         """Return the tensor of a value."""
         result = self.values.get(name)
         if not isinstance(result, Signal):
-            raise ValueError(f"its output {name!r} must depend on its input")
+            raise ValueError(f"the output {name!r} must depend on the input of the model")
         return self._tensor(result)
 
     def _start(self, name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
@@ -144,7 +144,7 @@ class Follower:
         self._steps[tensor.number] = UnitNodes(name, shape, self.version)
 
     def _tensor(self, signal: Signal) -> Tensor:
-        """Return the numbers of a signal as a tensor: units, unless all are lines. The nodes are compared with it."""
+        """Return a signal as a tensor: units, unless all waves are lines. The nodes are compared with the result."""
         root, slope, shift = self._root(signal.tensor)
         wave, kind = signal.wave, np.float64 if self._kind == "DOUBLE" else np.float32
         f, jump = wave.activation(kind) if wave.knots.shape[1] else (None, np.zeros(1))
@@ -161,7 +161,7 @@ class Follower:
         return self._made.get(key, signal.tensor)
 
     def _root(self, tensor: Tensor) -> tuple[Tensor, Floats, Floats]:
-        """Return the tensor that a tensor is slope z + shift of, by nodes that shift and scale each number."""
+        """Return the tensor z of which a tensor is slope z + shift, by nodes that scale and shift each number."""
         slope, shift = np.ones(1), np.zeros(1)
         while tensor.number in self._lines:
             tensor, factor, offset = self._lines[tensor.number]
@@ -176,9 +176,11 @@ class Follower:
     def _compute(self, node: Any, values: list[Any]) -> None:
         """Follow a node that computes a function of each number of its inputs."""
         if "axis" in attributes(node):
-            raise ValueError("it broadcasts along an axis, as versions before 7 did; export a later version")
+            raise ValueError(
+                "broadcasting along an axis, as in opset versions before 7, is not supported; export a later version"
+            )
         shape = np.broadcast_shapes(*(_shape_of(value) for value in values if value is not None))
-        self._budget.take("its result", 8 * math.prod(shape))
+        self._budget.take("the result", 8 * math.prod(shape))
         for i, value in enumerate(values):
             if isinstance(value, Signal) and value.tensor.size != math.prod(shape):
                 node, values = self._expanded(node, i, shape), [*values]
@@ -202,7 +204,7 @@ class Follower:
         signal = Signal(name, tensor, wave, shape)
         self._step(node, signal)
         if wave.knots.shape[1] == 0 and (wave.slopes > 0).all():
-            # later kinks are then where they were written, and not shifted by the bias
+            # so later kinks are where the graph has them, and not shifted by the bias
             slope, shift = wave.slopes[:, 0], wave.intercepts[:, 0]
             if (slope != 1).any() or shift.any():
                 line = _line(tensor, slope, shift)
@@ -224,7 +226,7 @@ class Follower:
         return pairs[0][0], [wave for _, wave in pairs]
 
     def _join(self, node: Any, values: list[Any], shape: tuple[int, ...]) -> None:
-        """Follow a node that takes values of several tensors: a sum, Max, which is b + relu(a - b), or Min."""
+        """Follow a node with values of several tensors: a sum, Max, which is b + relu(a - b), or Min."""
         kind = node.op_type
         if kind in ("Add", "Sub", "Sum"):
             signs = [-1.0 if kind == "Sub" and i else 1.0 for i in range(len(values))]
@@ -242,7 +244,7 @@ class Follower:
             last, rest = ("Add", b) if kind == "Max" else ("Sub", a)
             self.follow(_node(last, [rest, f"{name} excess"], name))
         else:
-            raise ValueError("it combines values of different layers; only sums, Max, Min and Concat may")
+            raise ValueError("only sums, Max, Min and Concat may combine values of different layers")
 
     def _expanded(self, node: Any, i: int, shape: tuple[int, ...]) -> Any:
         """Return a node with an input broadcast to a shape."""
@@ -262,7 +264,7 @@ class Follower:
         self._affine(node, [signal], Product(linear, node.op_type in MEANS), bias)
 
     def _pick(self, node: Any, values: list[Any]) -> None:
-        """Follow a node that moves numbers: onnx moves their indices, those of signals first, then those of arrays."""
+        """Follow a node that moves numbers: onnx moves their indices, first those of signals, then those of arrays."""
         data = {
             name: value
             for name, value in zip(node.input, values, strict=True)
@@ -276,7 +278,7 @@ class Follower:
             places[name] = np.arange(start, start + math.prod(shape)).reshape(shape)
             start += math.prod(shape)
         moved = [places.get(name, value) for name, value in zip(node.input, values, strict=True)]
-        self._budget.take("its result", 8 * largest_size(node, moved))
+        self._budget.take("the result", 8 * largest_size(node, moved))
         results = compute(node, ChainMap(places, self.values), self.version)
         count = sum(signal.tensor.size for signal in signals)
         for name, index in zip(node.output, results, strict=False):
@@ -287,27 +289,26 @@ class Follower:
                 continue
             bias = np.concatenate([np.zeros(count), *map(np.ravel, arrays)])[flat]
             tensors = tuple(self._tensor(signal) for signal in signals)
-
             pick = Pick(np.where(flat < count, flat, -1))
             self._start(name, Tensor(len(flat), tensors, pick, bias), index.shape)
 
     def _affine(self, node: Any, signals: list[Signal], linear: Total | Product, bias: Floats) -> None:
-        """Add the tensor of a node that is affine in signals; the bias has the shape of its result."""
-        self._budget.take("its result", 8 * bias.size)
+        """Add the tensor of a node that is affine in its signals; the bias has the shape of the result."""
+        self._budget.take("the result", 8 * bias.size)
         tensors = tuple(self._tensor(signal) for signal in signals)
         rounded = node.op_type == "BatchNormalization"
         self._start(node.output[0], Tensor(bias.size, tensors, linear, bias.reshape(-1), rounded=rounded), bias.shape)
 
 
 _SAME = Wave.line(1.0, 0.0)
-_KNOWN = ", ".join(sorted((*ELEMENTWISE, *AFFINE, *LOWERED, *PICKED)))
-_CUT = "onnx.utils.extract_model(..., check_model=False)"  # onnx checks for shapes that inner values often lack
+_SUPPORTED = ", ".join(sorted((*ELEMENTWISE, *AFFINE, *LOWERED, *PICKED)))
+_CUT = "onnx.utils.extract_model(..., check_model=False)"  # the check needs shapes that inner values often lack
 _PROBABILITIES = ("LogSoftmax", "Sigmoid", "Softmax")
 
 
 @contextmanager
 def _name_node(node: Any) -> Iterator[None]:
-    """Name the node in an error."""
+    """Name the node in errors."""
     try:
         yield
     except (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -315,7 +316,7 @@ def _name_node(node: Any) -> Iterator[None]:
 
 
 def _line(tensor: Tensor, slope: Floats, shift: Floats) -> Tensor:
-    """Return slope z + shift of every number z of a tensor."""
+    """Return slope z + shift for each number z of a tensor."""
     factor, bias = (np.broadcast_to(part, (tensor.size,)) for part in (slope, shift))
     return Tensor(tensor.size, (tensor,), Pick(np.arange(tensor.size), factor), bias)
 
@@ -333,7 +334,7 @@ def _node(kind: str, inputs: Sequence[str], output: str, given: Mapping[str, Any
 _DOMAINS = ("", "ai.onnx")
 
 _BEGINS = re.compile(rb"\x08[\x01-\x7f][\x12\x1a\x22\x28\x32\x3a\x42]")
-"""The version of the format, which is field 1 of a ModelProto, and the tag of another field from 2 to 8."""
+"""The version of the format, field 1 of a ModelProto, and then the tag of a field from 2 to 8."""
 
 
 def _load(path: Path) -> Model:
@@ -352,7 +353,7 @@ def _load(path: Path) -> Model:
         if len(ends) != 1:
             names = ", ".join(repr(value.name) for value in ends)
             raise ValueError(
-                f"a network has one input and one output, but the {what} of this model are {names or 'none'}; cut out "
+                f"a network has one input and one output, but the {what} of this model are {names or 'none'}; extract "
                 f"the part from one to the other with {_CUT}"
             )
     version = max((entry.version for entry in model.opset_import if entry.domain in _DOMAINS), default=1)
@@ -366,7 +367,7 @@ def _load(path: Path) -> Model:
     found = follower.values[name].shape
     if batch and found[:1] != (1,):
         raise ValueError(
-            f"its output has shape {list(found)} for one sample, and its first axis must be that of the batch"
+            f"the output has shape {list(found)} for one sample, but its first axis must be that of the batch"
         )
     compare_network(net, jump, nodes, (inputs[0].name, name), shape, (follower.values, version))
     return Model(net, jump if jump.any() else None, rounded or follower.rounded)
@@ -376,7 +377,7 @@ def _check_domains(model: Any) -> None:
     """Raise ValueError if the standard operators are not declared, or if an operator is defined in the file."""
     declared = {entry.domain for entry in model.opset_import}
     if declared and declared.isdisjoint(_DOMAINS):
-        raise ValueError(f"it declares operators of {', '.join(sorted(declared))}, and must declare the standard ones")
+        raise ValueError(f"the model must declare the standard operators, got only {', '.join(sorted(declared))}")
     own = {(function.domain, function.name) for function in model.functions}
     for node in model.graph.node:
         if (node.domain, node.op_type) in own:
@@ -399,9 +400,9 @@ def _load_arrays(graph: Any, folder: Path, budget: Budget) -> None:
             length = str(count * tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
             given = {entry.key: entry.value for entry in tensor.external_data}.setdefault("length", length)
             if given != length:
-                raise ValueError(f"array {tensor.name!r} needs {length} bytes, but its separate file declares {given}")
+                raise ValueError(f"array {tensor.name!r} needs {length} bytes, but {given} are declared for its file")
             tensor.external_data.add(key="length", value=length)
-            # onnx refuses places outside the model's folder
+            # onnx refuses paths outside the model's folder
             load_external_data_for_tensor(tensor, str(folder))
 
 
@@ -413,7 +414,7 @@ def _shape(value: Any) -> tuple[tuple[int, ...], bool]:
     sizes = [1, *sizes[1:]] if batch else sizes
     if not sizes or min(sizes) < 1:
         text = ", ".join(axis.dim_param or str(axis.dim_value) for axis in axes)
-        raise ValueError(f"its input {value.name!r} has shape [{text}]; every axis but the first must be a number")
+        raise ValueError(f"the input {value.name!r} has shape [{text}]; every axis but the first must be a number")
     check_bytes(f"a layer for an input of shape {sizes}", 8 * math.prod(sizes) ** 2)
     return tuple(np.asarray(sizes).tolist()), batch
 
@@ -422,5 +423,5 @@ IMPORTER = Importer(
     "an ONNX model",
     lambda content: _BEGINS.match(content.head) is not None,
     _load,
-    "affine maps, sums over layers and piecewise-linear activations can be read",
+    "supported are affine maps, sums over layers and piecewise-linear activations",
 )

@@ -1,7 +1,7 @@
-"""Operators as simpler ones that are read: pooling, and the linear models of scikit-learn in ai.onnx.ml.
+"""Operators rewritten as simpler ones: pooling, and the linear models of scikit-learn in ai.onnx.ml.
 
 A maximum over windows is pairwise (`pair_maxima`), an average is a convolution and a division. The reference of onnx
-evaluates what an operator becomes, and not the operator: its own MaxPool is wrong for many paddings.
+evaluates the simpler operators, not the original one, because its MaxPool is wrong for many paddings.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def lower(node: Any, shape: tuple[int, ...]) -> Lowering:
 
 
 def _slides(low: Lowering, given: Mapping[str, Any]) -> tuple[list[Slide], list[int]]:
-    """Return how the windows of a pool slide along each axis, and the padding after each."""
+    """Return how the windows of a pool slide along each axis, and the padding after each axis."""
     sizes = low.shape[2:]
     axes = len(sizes)
     kernel = list(given.get("kernel_shape", ()))
     if not axes or len(kernel) != axes:
-        raise ValueError(f"its kernel has shape {kernel}, but its input has shape {list(low.shape)}")
+        raise ValueError(f"a kernel of shape {kernel} does not fit an input of shape {list(low.shape)}")
     strides, gaps = (list(given.get(name, [1] * axes)) for name in ("strides", "dilations"))
     reach = [(size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True)]
     automatic = given.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER")
@@ -66,17 +66,17 @@ def _slides(low: Lowering, given: Mapping[str, Any]) -> tuple[list[Slide], list[
     pads = pads_of(given, sizes, reach)
     slides, after = [], []
     for i, size in enumerate(sizes):
-        before, behind = pads[i], pads[axes + i]
-        room = size + before + behind - reach[i]
-        if min(kernel[i], strides[i], gaps[i]) < 1 or min(before, behind) < 0 or room < 0:
-            raise ValueError(f"its window of {kernel} does not fit into its input of shape {list(low.shape)}")
+        before, end = pads[i], pads[axes + i]
+        room = size + before + end - reach[i]
+        if min(kernel[i], strides[i], gaps[i]) < 1 or min(before, end) < 0 or room < 0:
+            raise ValueError(f"a window of {kernel} does not fit an input of shape {list(low.shape)}")
         count = room // strides[i] + 1
-        # one more window, if that begins before the padding at the end
+        # one more window if it begins before the padding at the end
         rest = given.get("ceil_mode", 0) and not automatic and room % strides[i] and count * strides[i] < size + before
         slides.append(Slide(count + bool(rest), kernel[i], strides[i], before, gaps[i]))
-        after.append(behind)
+        after.append(end)
     windows = math.prod(low.shape[:2]) * math.prod(slide.count for slide in slides)
-    check_bytes("the numbers in its windows", 8 * windows * math.prod(kernel))
+    check_bytes("the array of all windows", 8 * windows * math.prod(kernel))
     return slides, after
 
 
@@ -97,7 +97,7 @@ def _add_maxima(low: Lowering, slides: Sequence[Slide]) -> None:
     for pairs in rounds:
         several = pairs[:, 1] >= 0
         one, other = (low.add("Gather", name, low.array(pairs[several, i])) for i in range(2))
-        # the last input is carried past the ReLU of the difference, and fewer numbers come first in pairs than second
+        # Max carries its last input past the ReLU; there are fewer first than second numbers in pairs
         greater = low.add("Max", other, one)
         if several.all():
             name = greater
@@ -110,20 +110,20 @@ def _add_maxima(low: Lowering, slides: Sequence[Slide]) -> None:
 
 
 def _average_pool(low: Lowering) -> None:
-    """Add the sums over windows, and divide each by the number of taps that count."""
+    """Add the sums over windows, each divided by the number of taps that count."""
     given = attributes(low.node)
     slides, after = _slides(low, given)
     padded = bool(given.get("count_include_pad", 0))
     counts: Floats = np.ones(())
     ends = []
-    for size, slide, behind in zip(low.shape[2:], slides, after, strict=True):
+    for size, slide, end in zip(low.shape[2:], slides, after, strict=True):
         places = slide.places
-        first, last = (-slide.padding, size + behind) if padded else (0, size)
+        first, last = (-slide.padding, size + end) if padded else (0, size)
         counts = np.multiply.outer(counts, ((places >= first) & (places < last)).sum(axis=1))
-        # a window that ends after the padding
-        ends.append(max(behind, int(places.max()) + 1 - size))
+        # a window may end after the padding
+        ends.append(max(end, int(places.max()) + 1 - size))
     if not counts.all():
-        raise ValueError("one of its windows holds nothing but padding, which has no average; use less padding")
+        raise ValueError("a window holds only padding, which has no average; use less padding")
     channels = low.shape[1]
     sums = low.add(
         "Conv",
@@ -142,13 +142,13 @@ def _floats(given: Mapping[str, Any], name: str) -> Floats:
 
 
 def _scaler(low: Lowering) -> None:
-    """(x - offset) scale; each has one number, or one for each feature."""
+    """(x - offset) scale, each with one number or with one for each feature."""
     given = attributes(low.node)
     name = low.node.input[0]
     steps = [("Sub", _floats(given, "offset")), ("Mul", _floats(given, "scale"))]
     for kind, array in steps:
         if len(array) not in (1, low.shape[-1]):
-            raise ValueError(f"it has {len(array)} numbers for {low.shape[-1]} features")
+            raise ValueError(f"{len(array)} numbers do not fit {low.shape[-1]} features")
         name = low.add(kind, name, low.array(array))
     low.add("Identity", name, output=low.node.output[0])
 
@@ -158,26 +158,26 @@ def _linear_regressor(low: Lowering) -> None:
 
 
 def _linear_classifier(low: Lowering) -> None:
-    """Add the scores, which are the second output; runtimes disagree on a single score of two classes."""
+    """Add the scores, the second output; runtimes disagree on a single score for two classes."""
     given = attributes(low.node)
     classes = max(len(given.get(name, ())) for name in ("classlabels_ints", "classlabels_strings"))
     _add_scores(low, classes, low.node.output[1])
 
 
 def _add_scores(low: Lowering, rows: int, output: str) -> None:
-    """Add coefficients x + intercepts, for this many rows of coefficients."""
+    """Add coefficients x + intercepts, with `rows` rows of coefficients."""
     given, features = attributes(low.node), low.shape[-1]
     transform = given.get("post_transform", b"NONE").decode()
     if transform != "NONE":
         raise ValueError(
-            f"its post_transform {transform} turns scores into probabilities, which is not piecewise-linear; export "
-            "the scores themselves, or give the fitted model to plunit.pieces.from_sklearn"
+            f"post_transform {transform} turns scores into probabilities, which is not piecewise-linear; export the "
+            "scores themselves, or give the fitted model to plunit.pieces.from_sklearn"
         )
     weight, bias = _floats(given, "coefficients"), _floats(given, "intercepts")
     if len(weight) != rows * features or len(bias) not in (0, rows):
         raise ValueError(
-            f"it has {len(weight)} coefficients and {len(bias)} intercepts, but {features} features and {rows} outputs "
-            f"need {rows * features} and {rows}"
+            f"{features} features and {rows} outputs need {rows * features} coefficients and {rows} intercepts, got "
+            f"{len(weight)} and {len(bias)}"
         )
     product = low.add("MatMul", low.node.input[0], low.array(weight.reshape(rows, features).T))
     low.add("Add", product, low.array(bias if len(bias) else np.zeros(rows)), output=output)

@@ -1,7 +1,7 @@
-"""The operators of ONNX that are piecewise-linear: one entry of a table for each.
+"""The piecewise-linear operators of ONNX, one entry of a table for each.
 
-`ELEMENTWISE` are functions of each number. `AFFINE` are maps of a whole tensor, and `PICKED` move numbers around: both
-are what the reference of onnx computes (`compute`), of rows of numbers and of their indices. `fold` computes arrays
+`ELEMENTWISE` are functions of each number. `AFFINE` are maps of a whole tensor, and `PICKED` move numbers around: the
+reference of onnx (`compute`) evaluates the former on rows of numbers and the latter on indices. `fold` computes arrays
 that do not depend on the input.
 """
 
@@ -23,14 +23,14 @@ from plunit.pieces.graphs import Budget, check_bytes
 _LARGEST = float(np.finfo(np.float32).max)
 _ZERO = Wave.line(0.0, 0.0)
 _ONE = Wave.line(0.0, 1.0)
-_BOOL = 9  # as TensorProto numbers it
+_BOOL = 9  # the number in TensorProto
 FLOATS = {1: "FLOAT", 10: "FLOAT16", 11: "DOUBLE", 16: "BFLOAT16"}
-"""Types of real numbers, as TensorProto numbers and names them."""
+"""Floating-point types, with their numbers and names in TensorProto."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One node: its inputs (waves, arrays or None), its attributes, their version, and the shape of its inputs."""
+    """One node: its inputs (waves, arrays or None), its attributes, the opset version, and the shape of its result."""
 
     values: list[Any]
     attributes: dict[str, Any]
@@ -47,19 +47,19 @@ class Call:
         return [self.wave(i) for i in range(len(self.values))]
 
     def array(self, i: int) -> Floats:
-        """Return an input that must not depend on the input of the network."""
+        """Return an input that must be an array; ValueError if it depends on the input of the network."""
         if i >= len(self.values) or self.values[i] is None or isinstance(self.values[i], Wave):
-            raise ValueError(f"its input {i} must be an array")
+            raise ValueError(f"input {i} must be an array")
         found = np.asarray(self.values[i])
         if found.dtype.kind == "c":
-            raise ValueError(f"its input {i} must be real numbers, got {found.dtype}")
+            raise ValueError(f"input {i} must be real numbers, got {found.dtype}")
         return found
 
     def limit(self, i: int, name: str, default: float) -> Wave | None:
         """Return a limit of Clip, an input or in older models an attribute; None if there is none."""
         given = self.array(i) if len(self.values) > i and self.values[i] is not None else None
         limit = np.float32(self.attributes.get(name, default)) if given is None else given
-        # exporters write the largest number of a type for no limit
+        # exporters write the largest number of a type if there is no limit
         largest = np.finfo(limit.dtype).max if limit.dtype.kind == "f" else np.inf
         return None if np.abs(limit) >= largest else constant(limit, self.shape)
 
@@ -72,7 +72,7 @@ def attributes(node: Any) -> dict[str, Any]:
 
 
 def full_name(node: Any) -> str:
-    """Return the name of an operator, with its domain unless that is ONNX itself."""
+    """Return the name of an operator, with its domain unless that is the standard one."""
     return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
 
 
@@ -80,9 +80,9 @@ def constant(array: Any, shape: tuple[int, ...]) -> Wave:
     """Return an array as constants of the units of a tensor of this shape."""
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"it takes an array of {array.dtype}, not of real numbers")
+        raise ValueError(f"an array must hold real numbers, got {array.dtype}")
     if np.isnan(array).any():
-        raise ValueError("it takes an array with NaN, and numbers must be finite")
+        raise ValueError("an array must be finite, got NaN")
     if array.size == 1:
         return Wave.line(0.0, array.reshape(1).astype(np.float64))
     return Wave.line(0.0, np.broadcast_to(array, shape).reshape(-1).astype(np.float64))
@@ -91,12 +91,12 @@ def constant(array: Any, shape: tuple[int, ...]) -> Wave:
 def _divide(call: Call) -> Wave:
     divisor = call.array(1).astype(np.float64)
     if not divisor.all():
-        raise ValueError("it divides by 0")
+        raise ValueError("the divisor must not be 0")
     return call.wave(0) * constant(1 / divisor, call.shape)
 
 
 def rounds(call: Call, kind: str) -> bool:
-    """Whether the factors of an operator on each number are rounded: 1 / divisor, unless that is a power of 2."""
+    """Whether the factors of an elementwise operator are rounded: 1 / divisor, unless that is a power of 2."""
     return kind == "Div" and bool((np.abs(np.frexp(call.array(1).astype(np.float64))[0]) != 0.5).any())
 
 
@@ -120,16 +120,16 @@ def _cast(call: Call) -> Wave:
     z, kind = call.wave(0), call.attributes.get("to")
     is_mask = not z.slopes.any() and np.isin(z.intercepts, (0.0, 1.0)).all()
     if kind not in FLOATS and not (kind == _BOOL and is_mask):
-        raise ValueError(f"it rounds to other numbers than {', '.join(FLOATS.values())}")
+        raise ValueError(f"only casts to {', '.join(FLOATS.values())} are supported")
     return z
 
 
 def _dropout(call: Call) -> Wave:
-    # an input of versions from 12, an attribute of versions before 7
+    # an input since version 12, an attribute before version 7
     if (len(call.values) > 2 and call.values[2] is not None and call.array(2).any()) or not call.attributes.get(
         "is_test", call.version > 6
     ):
-        raise ValueError("it is in training mode; export the model in eval mode")
+        raise ValueError("the node is in training mode; export the model in eval mode")
     return call.wave(0)
 
 
@@ -150,7 +150,7 @@ ELEMENTWISE: dict[str, Callable[[Call], Wave]] = {
     "Div": _divide,
     "Dropout": _dropout,
     "Greater": _of_waves(lambda a, b: a > b),
-    # not the same as Greater: two functions may tie on a whole piece
+    # different from Greater: two functions may tie on a whole piece
     "GreaterOrEqual": _of_waves(lambda a, b: _ONE - (b > a)),
     "HardSigmoid": _hard_sigmoid,
     "Identity": _of_waves(lambda z: z),
@@ -183,10 +183,10 @@ AFFINE: dict[str, tuple[int, ...]] = {
     "ReduceMean": (),
     "ReduceSum": (),
 }
-"""Operators that are affine in an input, and the places of their inputs that are added: where these are 0, linear."""
+"""Operators that are affine in an input, and the indices of the inputs they add: with 0 there, they are linear."""
 
 MEANS = ("GlobalAveragePool", "ReduceMean")
-"""Those of `AFFINE` that divide by a number of terms."""
+"""The operators of `AFFINE` that divide by the number of terms."""
 
 PICKED = ("Concat", "Expand", "Flatten", "Gather", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
 
@@ -194,31 +194,29 @@ _FOLDED = """
     Add And Cast Clip Concat Constant ConstantOfShape Div Equal Exp Expand Flatten Gather Greater Identity Less Max Min
     Mul Neg Not Or Reciprocal Reshape Shape Sigmoid Slice Split Sqrt Squeeze Sub Transpose Unsqueeze Where
 """
-"""Operators on arrays that do not depend on the input: exporters write a learned slope of PLU as a sigmoid."""
+"""Operators on arrays that do not depend on the input; exporters write a learned slope of PLU as a sigmoid."""
 
 _CONSTANTS = {"value", "value_float", "value_floats", "value_int", "value_ints"}
-_NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and bool, as TensorProto numbers them
+_NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16}  # floats, integers and bool in TensorProto
 
 
 def fold(node: Any, values: list[Any], version: int, budget: Budget) -> list[Any]:
-    """Compute the results of a node from arrays."""
+    """Return the results of a node whose inputs are arrays."""
     if full_name(node) not in _FOLDED.split():
-        raise ValueError(f"this operator is not supported on arrays; supported are {', '.join(_FOLDED.split())}")
-    budget.take("its result", 8 * largest_size(node, values))
+        raise ValueError(f"this operator is not supported on arrays; supported: {', '.join(_FOLDED.split())}")
+    budget.take("the result", 8 * largest_size(node, values))
     named = {name: value for name, value in zip(node.input, values, strict=True) if name}
     return list(_evaluator(node, version).run(None, named))
 
 
 def largest_size(node: Any, values: list[Any]) -> int:
-    """Return the most numbers that the results of a node on arrays can have; ValueError if that is not known."""
+    """Return the largest size that the results of a node on arrays can have; ValueError if that is unknown."""
     given = attributes(node)
     if node.op_type == "Cast" and given.get("to") not in _NUMBERS:
-        raise ValueError("it casts an array to something other than numbers")
+        raise ValueError("an array may be cast only to numbers")
     if node.op_type == "Constant":
         if set(given) - _CONSTANTS:
-            raise ValueError(
-                f"it has {', '.join(sorted(given))}; an array must be one of {', '.join(sorted(_CONSTANTS))}"
-            )
+            raise ValueError(f"an array must be one of {', '.join(sorted(_CONSTANTS))}, got {', '.join(sorted(given))}")
         return sum(math.prod(value.dims) if name == "value" else np.size(value) for name, value in given.items())
     if node.op_type == "ConstantOfShape":
         return int(math.prod(np.ravel(values[0]).tolist()))
@@ -229,14 +227,14 @@ def largest_size(node: Any, values: list[Any]) -> int:
     shapes: list[tuple[int, ...]] = [np.shape(value) for value in values if value is not None]
     rank = max(map(len, shapes), default=0)
     together = [max(axis) for axis in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True)]
-    # arrays are broadcast, or put one after the other
+    # arrays are broadcast or concatenated
     return int(max(math.prod(together), sum(map(math.prod, shapes))))
 
 
 def _evaluator(node: Any, version: int) -> Any:
-    """Return what evaluates a node by the reference of onnx, which ignores the version of a node without a graph.
+    """Return onnx's reference evaluator of a node; it needs a graph, because it ignores the version of a single node.
 
-    Operators of versions before 7 are evaluated as those of 7, of which the reference has more.
+    Operators of versions before 7 are evaluated as those of 7, because the reference has more of these.
     """
     from onnx import ValueInfoProto
     from onnx.helper import make_graph
@@ -249,21 +247,21 @@ def _evaluator(node: Any, version: int) -> Any:
 
 @lru_cache(maxsize=256)
 def _reused_evaluator(node: bytes, version: int) -> Any:
-    """Return `_evaluator` of a serialized node: a linear map evaluates one for many blocks of rows."""
+    """Return `_evaluator` of a serialised node, cached because linear maps evaluate a node for many blocks of rows."""
     from onnx import NodeProto
 
     return _evaluator(NodeProto.FromString(node), version)
 
 
 _DROPPED = {"broadcast", "consumed_inputs", "is_test", "spatial"}
-"""Attributes of the first versions; what they say is always so since."""
+"""Attributes of the first versions, which later versions imply."""
 
 
 def compute(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
     """Return the results of a node, in float64."""
     is_float = node.op_type == "Cast" and attributes(node).get("to") in FLOATS
     if is_float or node.op_type == "Dropout":
-        # the pieces are those of real numbers, so no step rounds; the reference does not know every form of Dropout
+        # the pieces are in real numbers, so no step rounds; the reference does not support every form of Dropout
         return [np.asarray(values[node.input[0]], dtype=np.float64)]
     if node.op_type == "Clip":
         return [_compute_clip(node, values)]
@@ -271,13 +269,13 @@ def compute(node: Any, values: Mapping[str, Any], version: int) -> list[Any]:
         whole, node = node, type(node)(op_type=node.op_type, input=node.input, output=node.output)
         node.attribute.extend(attribute for attribute in whole.attribute if attribute.name not in _DROPPED)
     if node.op_type == "BatchNormalization":
-        version = max(version, 14)  # before, the reference only knows training
+        version = max(version, 14)  # for earlier versions, the reference supports only training
     named = {name: _widen(values[name]) for name in node.input if name}
     return list(_reused_evaluator(node.SerializeToString(), version).run(None, named))
 
 
 def _compute_clip(node: Any, values: Mapping[str, Any]) -> Any:
-    """Return the result of Clip, whose limits the reference takes only as inputs, and only of the type of x."""
+    """Return the result of Clip; the reference accepts its limits only as inputs, and only of the type of x."""
     x, *limits = ([_widen(values[name])] if name else [] for name in node.input)
     given = attributes(node)
     low, high = (*limits, [], [])[:2]
@@ -293,16 +291,16 @@ def _widen(value: Any) -> Any:
 def linear_map(
     node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any], version: int
 ) -> tuple[Floats | Callable[[Floats], Floats], Floats]:
-    """Return a node as linear in its input of this name and shape, and what it adds to that.
+    """Return the linear part of a node, for its input of this name and shape, and the bias that it adds.
 
-    The first is a matrix, or a function of rows of numbers.
+    The linear part is a matrix, or a function of rows of numbers.
     """
     if name not in node.input[: 2 if node.op_type in ("Gemm", "MatMul") else 1]:
-        raise ValueError("its weights or its bias depend on the input of the network, and must be arrays")
+        raise ValueError("the weights and the bias must be arrays that do not depend on the input of the network")
     if node.op_type == "BatchNormalization":
         _check_batch_norm(node, version)
     numbers = _numbers(node, name, shape, values)
-    check_bytes("what it computes", 8 * numbers)
+    check_bytes("the array of its terms", 8 * numbers)
     bias = np.asarray(compute(node, ChainMap({name: np.zeros(shape)}, values), version)[0])
     if node.op_type == "MatMul" and node.input[0] == name and math.prod(shape[:-1]) == 1:
         matrix = np.asarray(values[node.input[1]], dtype=np.float64)
@@ -326,17 +324,17 @@ def linear_map(
 
 
 def _check_batch_norm(node: Any, version: int) -> None:
-    """Raise ValueError in training mode, which each version writes in its own way, or without one scale per channel."""
+    """Raise ValueError in training mode, which versions write differently, or unless there is one scale per channel."""
     given = attributes(node)
     training = given.get("training_mode", 0) if version >= 14 else len(node.output) > 1
     if training if version >= 7 else not given.get("is_test", 0):
-        raise ValueError("it is in training mode; export the model in eval mode")
+        raise ValueError("the node is in training mode; export the model in eval mode")
     if not given.get("spatial", 1):
-        raise ValueError("it has spatial=0, a scale for each place of a channel; export a later version")
+        raise ValueError("spatial=0, a scale for each place of a channel, is not supported; export a later version")
 
 
 def _numbers(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any]) -> int:
-    """Return how many numbers a linear map computes for one sample, on the way or as its result."""
+    """Return how many numbers a linear map computes for one sample, intermediate ones included."""
     if node.op_type not in ("Conv", "Gemm", "MatMul"):
         return max(1, math.prod(shape))
     first, given = node.input[0] == name, attributes(node)
@@ -346,24 +344,24 @@ def _numbers(node: Any, name: str, shape: tuple[int, ...], values: dict[str, Any
         return max(1, (math.prod(shape) // inner) * (math.prod(other) // inner))
     axes, kernel = len(shape) - 2, other[2:]
     if len(kernel) != axes or tuple(given.get("kernel_shape", kernel)) != kernel:
-        raise ValueError(f"its kernel has shape {other}, but its input has shape {shape}")
+        raise ValueError(f"a kernel of shape {other} does not fit an input of shape {shape}")
     reach = [(size - 1) * gap + 1 for size, gap in zip(kernel, given.get("dilations", [1] * axes), strict=True)]
     pads = pads_of(given, shape[2:], reach)
     padded = [size + low + high for size, low, high in zip(shape[2:], pads[:axes], pads[axes:], strict=True)]
     if any(size < window for size, window in zip(padded, reach, strict=True)):
-        raise ValueError(f"its kernel of shape {other} does not fit into its input of shape {shape}")
+        raise ValueError(f"a kernel of shape {other} does not fit an input of shape {shape}")
     return int(max(1, shape[1] * math.prod(padded), math.prod(other[:2])) * math.prod(reach))
 
 
 def pads_of(given: Mapping[str, Any], sizes: Sequence[int], reach: Sequence[int]) -> list[int]:
-    """Return the padding before all axes, then after all, by the attributes of a node whose window has this reach."""
+    """Return the padding before all axes, then after all, from the attributes of a node whose window has this reach."""
     rule, axes = given.get("auto_pad", b"NOTSET").decode(), len(sizes)
     if rule in ("NOTSET", ""):
         return list(given.get("pads", [0] * 2 * axes))
     if rule == "VALID":
         return [0] * 2 * axes
     if rule not in ("SAME_UPPER", "SAME_LOWER"):
-        raise ValueError(f"its auto_pad is {rule!r}; ONNX has NOTSET, VALID, SAME_UPPER and SAME_LOWER")
+        raise ValueError(f"auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, got {rule!r}")
     strides = given.get("strides", [1] * axes)
     # ceil(size / stride) windows
     ends = [(-(-size // stride) - 1) * stride for size, stride in zip(sizes, strides, strict=True)]

@@ -1,9 +1,9 @@
-"""Functions of one unit made of straight pieces, with jumps: what is computed between two affine layers of a graph.
+"""Piecewise-linear functions with jumps: the values that a graph computes for each unit between two affine layers.
 
 Programs write PLU in many ways: by Clip, by Where, by Sign and Abs. Each step is a `Wave`, so no list of forms is
 needed. Unlike an `Activation`, a wave may jump; only the last step must be continuous, and `Wave.activation` returns
-it. A wave is never evaluated: it has no values at single points, such as sign(0). `comparing` evaluates the activation,
-and compares it with the graph there.
+it. A wave is never evaluated: it has no values at single points, such as sign(0). `comparing` evaluates the activation
+and compares it with the graph at such points.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from plunit.pieces.activation import Activation
 from plunit.pieces.arrays import Bools, Floats
 from plunit.pieces.graphs import check_bytes
 
-_NEAR = 1e-6  # functions that differ by this fraction are equal but for rounding in float32
-_ROUNDING = 2.0**-44  # the arithmetic of waves is float64: steps up to this fraction of the terms are its rounding
+_NEAR = 1e-6  # functions that differ by at most this fraction are equal up to rounding in float32
+_ROUNDING = 2.0**-44  # jumps up to this fraction of the terms are rounding errors of waves, which use float64
 
 
 @dataclass(frozen=True, eq=False)
 class Wave:
     """f(z) = slopes[u, j] z + intercepts[u, j] between knots[u, j - 1] and knots[u, j].
 
-    knots: [units, k], in order, +inf where a unit has fewer; slopes and intercepts: [units, k + 1]. The number of units
-    is 1 if all have the same function.
+    knots: [units, k], in order, +inf where a unit has fewer; slopes and intercepts: [units, k + 1]. If all units have
+    the same function, it is stored once.
     """
 
     knots: Floats
@@ -62,7 +62,7 @@ class Wave:
         return _tidy(Wave(a.knots, slopes, a.intercepts * b.intercepts))
 
     def __gt__(self, other: Wave) -> Wave:
-        """1 where f > g, else 0; ValueError if the two are equal on a piece but for rounding."""
+        """1 where f > g, else 0; ValueError if the two are equal on a piece up to rounding, but not exactly."""
         a, b, greater = _compare(self, other)
         _check_tie(a, b)
         return _tidy(Wave(a.knots, np.zeros(greater.shape), greater.astype(np.float64)))
@@ -89,10 +89,10 @@ class Wave:
         return Wave((self.knots - shift) / slope + 0.0, self.slopes * slope, self.intercepts + self.slopes * shift)
 
     def activation(self, kind: type[np.floating[Any]]) -> tuple[Activation, Floats]:
-        """Return this function as an activation, and how much the two differ at most, [units]; ValueError if it jumps.
+        """Return this function as an activation, and a bound on their difference, [units]; ValueError if it jumps.
 
-        Pieces may miss each other by what rounding one constant of this kind explains, as 0.9 = (1 - alpha) c. The
-        activation is continuous, and so they differ by the sum of these jumps on the way from 0.
+        Between pieces, gaps that rounding one constant of this kind explains are allowed, as for 0.9 = (1 - alpha) c.
+        The activation is continuous, so the two differ by the sum of the gaps between 0 and z.
         """
         jumps, left = self._jumps(kind), self.knots < 0
         home = np.sum(left, axis=1, keepdims=True)
@@ -105,7 +105,7 @@ class Wave:
         """Return a bound on the jump at each knot; ValueError if rounding one constant of this kind cannot cause it.
 
         The terms of a jump are slope * knot and the intercept on both sides. A constant is a factor of some of them,
-        and rounding it moves each by at most eps / 2 of its size; rounding the knot moves the difference of two.
+        and rounding it changes each by at most eps / 2 of its size; rounding the knot changes the difference of two.
         """
         knots = np.where(np.isfinite(self.knots), self.knots, 0.0)
         (a, b), (c, d) = ((self.slopes[:, i] * knots, self.intercepts[:, i]) for i in (slice(None, -1), slice(1, None)))
@@ -117,7 +117,7 @@ class Wave:
             where = np.argmax(wrong)
             jump, knot = float(jumps.flat[where]), float(knots.flat[where])
             raise ValueError(
-                f"the function of a unit jumps by {jump:.6g} at {knot:.6g}; only continuous ones have pieces"
+                f"the function of a unit jumps by {jump:.6g} at {knot:.6g}; only continuous functions are supported"
             )
         return np.where(jumps == 0, 0.0, np.abs(jumps) + noise)
 
@@ -129,8 +129,8 @@ def _ends(knots: Floats) -> tuple[Floats, Floats]:
 
 
 def _on(knots: Floats, wave: Wave) -> Wave:
-    """Return a wave on more knots than it has; pieces may be empty or continue after a knot."""
-    # some arrays of this size are needed at a time, and one for each pair of knots
+    """Return a wave on these knots, which include its own; pieces may be empty, or continue after a knot."""
+    # some arrays of this size are needed at once, and one with an element for each pair of knots
     size = len(knots) * (knots.shape[1] + 1)
     check_bytes("a function of the units", size * max(128, wave.knots.shape[1]))
     low, _ = _ends(knots)
@@ -149,7 +149,7 @@ def _join(*waves: Wave) -> list[Wave]:
 
 
 def _compare(one: Wave, other: Wave) -> tuple[Wave, Wave, Bools]:
-    """Return two waves on knots between which they do not cross, and on which pieces the first is greater."""
+    """Return two waves on knots between which they do not cross, and the pieces on which the first is greater."""
     a, b = _join(one, other)
     low, high = _ends(a.knots)
     slope, rise = a.slopes - b.slopes, b.intercepts - a.intercepts
@@ -162,7 +162,7 @@ def _compare(one: Wave, other: Wave) -> tuple[Wave, Wave, Bools]:
 
 
 def _check_tie(a: Wave, b: Wave) -> None:
-    """Raise ValueError if two functions are equal on a piece but for rounding: float32 would decide otherwise."""
+    """Raise ValueError if two functions are equal on a piece only up to rounding: float32 would decide differently."""
     low, high = _ends(a.knots)
     near, tie = low < high, np.ones(a.slopes.shape, dtype=bool)
     for one, other in ((a.slopes, b.slopes), (a.intercepts, b.intercepts)):
@@ -170,13 +170,13 @@ def _check_tie(a: Wave, b: Wave) -> None:
         tie &= one == other
     if (near & ~tie).any():
         raise ValueError(
-            "it compares two functions of the input that are equal but for rounding, which then decides; leave the "
+            "the two functions compared are equal up to rounding, which would decide the comparison; leave the "
             "comparison out"
         )
 
 
 def _inside(knots: Floats) -> Floats:
-    """Return a point inside each piece, 0 where a piece is empty or has no ends."""
+    """Return a point inside each piece, or 0 where a piece is empty or has no ends."""
     low, high = _ends(knots)
     left, right = (np.where(np.isfinite(end), end, 0.0) for end in (low, high))
     choices = [left / 2 + right / 2, left + 1 + np.abs(left), right - 1 - np.abs(right)]
@@ -190,7 +190,7 @@ def _pick(first: Bools, a: Wave, b: Wave) -> Wave:
 
 
 def _tidy(wave: Wave) -> Wave:
-    """Return the same function without empty pieces, and without knots where nothing changes."""
+    """Return the same function without empty pieces and without knots where nothing changes."""
     low, high = _ends(wave.knots)
     keep = np.zeros(wave.knots.shape, dtype=bool)
     slope, intercept = wave.slopes[:, 0].copy(), wave.intercepts[:, 0].copy()
@@ -204,7 +204,7 @@ def _tidy(wave: Wave) -> Wave:
     knots = np.where(kept, np.take_along_axis(wave.knots, order, axis=1), np.inf)
 
     def pieces(part: Floats, last: Floats) -> Floats:
-        behind = np.where(kept, np.take_along_axis(part, order + 1, axis=1), last[:, None])
-        return np.concatenate([part[:, :1], behind], axis=1)
+        after = np.where(kept, np.take_along_axis(part, order + 1, axis=1), last[:, None])
+        return np.concatenate([part[:, :1], after], axis=1)
 
     return Wave(knots, pieces(wave.slopes, slope), pieces(wave.intercepts, intercept))
