@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import typing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from plunit.lab.claims import SECTIONS, Claim
 from plunit.lab.experiment import Experiment, Statistic, catalogue
 from plunit.lab.intervals import mean
 from plunit.lab.pictures import Picture
+
+CONFTEST = Path(__file__).parents[2] / "conftest.py"
 
 
 # An experiment in 30 lines: from here ...
@@ -137,6 +140,15 @@ def test_an_installed_package_brings_its_experiment(package, tmp_path):
     assert done.returncode == 0, done.stderr
     rows = (tmp_path / "runs" / "summary.csv").read_text().splitlines()
     assert [float(row.rpartition(",")[2]) for row in rows[1:]] == HEADS  # as in this process
+
+
+def test_tests_do_not_see_the_experiments_of_packages_that_were_installed_before(package):
+    hide = f"import runpy; runpy.run_path({str(CONFTEST)!r})['pytest_configure']()"
+    show = "from plunit.lab.experiment import catalogue; print(*catalogue())"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for code, seen in ((show, True), (f"{hide}; {show}", False)):
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert ("coin" in done.stdout.split(), "sine" in done.stdout.split()) == (seen, True)
 
 
 @pytest.mark.parametrize(
