@@ -129,7 +129,7 @@ def edited(**changes):
         ("[" * 100_000, "not written by plunit"),
         ({"plunit": plunit.__version__}, "not written by plunit"),
         ({"plunit": "0.0.1", "experiments": {}}, "holds results of plunit 0.0.1"),
-        ({**edited(), "x": " " * (1 << 20)}, "at most 1,048,576 are read"),
+        ({**edited(), "x": " " * (1 << 20)}, "the limit is 1,048,576"),
         ({**edited(), "experiments": {"sine": {"seeds": 3}}}, "sine needs a field 'base'"),
         (edited(base="no-such"), "unknown experiment 'no-such'"),
         (edited(seeds="x"), f"seeds {NUMBERS} 'x'"),

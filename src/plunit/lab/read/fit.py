@@ -103,8 +103,9 @@ class FitExperiment(Experiment):
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:
         """Yield ratios of losses, fractions of dead units, and numbers of pieces."""
+        noun = "final loss on a grid" if self.spec.batch else "final loss"
         for above, below in (("plu", "tanh"), ("relu", "plu"), ("relu", "tanh"), ("plu", "plu_learned")):
-            yield from ratio(runs, above, below, "final_loss", "final loss")
+            yield from ratio(runs, above, below, "final_loss", noun)
             if self.spec.batch:
                 yield from ratio(
                     _last(runs), above, below, "last", "training loss, mean of the last batches,", "train "
