@@ -200,7 +200,7 @@ def test_every_experiment_keeps_to_the_contract(name):
         ("sine", [" lr = 1e-2 ", "alpha=0.25"], {"lr": 0.01, "alpha": 0.25}),
         ("sine", ["widths=1,8,8,1", "target=sine"], {"widths": (1, 8, 8, 1), "target": "sine"}),
         ("sine", ["steps=10", "steps=20"], {"steps": 20}),
-        ("map-sine", ["lr=0.5", "steps=3", "cs=1.0,2.0"], {"lr": 0.5, "steps": 3, "cs": (1.0, 2.0)}),
+        ("frequency", ["lr=0.5", "steps=3", "frequencies=1.0,2.0"], {"lr": 0.5, "steps": 3, "frequencies": (1.0, 2.0)}),
     ],
 )
 def test_changes_are_parsed_written_and_read_again(name, assignments, changes):

@@ -9,7 +9,7 @@ from plunit.base.ranges import Range
 from plunit.lab.claims import Claim, Judged, answers, judge
 from plunit.lab.intervals import Estimate
 from plunit.lab.read.depth import EXPERIMENTS as DEPTHS
-from plunit.lab.read.fit import REACH, SINE
+from plunit.lab.read.sine_parametric_surface import REACH, SINE
 from plunit.lab.report import final_losses, opening, plain, with_interval
 
 DEPTH = DEPTHS[0]

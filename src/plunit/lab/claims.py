@@ -247,9 +247,6 @@ def _own() -> Iterator[Claim]:
         for activation, label in (("relu", "ReLU"), ("plu", "PLU")):
             sentence = f"Training on {noun} gives {label} networks more pieces."
             yield _ours(name, f"pieces {activation} trained/initial", more, sentence)
-    for name in ("sine", "parametric"):
-        sentence = f"On {_FITS[name]}, alpha = 0.1 and c = 1 are among the best tenth of the map."
-        yield _ours(f"map-{name}", "share of the map below", Range(0, 0.1), sentence)
     low = "can reach a loss ten times as low as"
     yield _ours("reach", "plu/tanh", Range(low=10), f"On the sine, tanh {low} PLU.")
     yield _ours("reach", "relu/plu", Range(low=10), f"On the sine, PLU {low} ReLU.")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "Statistic", "catalogue"]
 
-_NAMES = ("series", "fit", "depth", "cifar10", "inverse", "cost", "compare")
+_NAMES = ("capacity_frequency", "sine_parametric_surface", "depth", "cifar10", "inverse", "cost", "compare")
 MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 
