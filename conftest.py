@@ -8,11 +8,8 @@ import os
 import signal
 from importlib import metadata
 from importlib.util import find_spec
-from types import SimpleNamespace
 
 import pytest
-
-from plunit.base import errors
 
 # a shell's background jobs ignore Ctrl-C, and so would the tests that press it, and their processes
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -21,16 +18,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("KERAS_BACKEND", "torch")
 
 GROUP = "plunit.experiments"
-INSTALLED = list(metadata.entry_points(group=GROUP))
+ENTRY_POINTS = metadata.entry_points
+INSTALLED = list(ENTRY_POINTS(group=GROUP))
 
 
 def pytest_configure():
     """Hide the experiments that were installed before the tests, which may install some of their own."""
 
-    def entry_points(group):
-        return [point for point in metadata.entry_points(group=group) if point not in INSTALLED]
+    def entry_points(**chosen):
+        found = ENTRY_POINTS(**chosen)
+        return [point for point in found if point not in INSTALLED] if chosen.get("group") == GROUP else found
 
-    errors.metadata = SimpleNamespace(entry_points=entry_points)
+    metadata.entry_points = entry_points
 
 
 @pytest.fixture(autouse=True)

@@ -49,7 +49,7 @@ def test_version_and_the_list_of_experiments():
     code, out, _ = run("list")
     names = {line.split()[0] for line in out.splitlines() if line}
     assert code == 0
-    assert {"sine", "parametric", "surface", "map-sine", "depth"} <= names
+    assert {"sine", "parametric", "surface", "reach", "depth"} <= names
     assert "plu_learned" in out
     assert "; steps=2048; stride=16; target=sine; widths=1,3,3,1\n" in out
 

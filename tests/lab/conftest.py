@@ -10,18 +10,17 @@ from plunit import ensemble
 from plunit.lab import running, store
 from plunit.lab.experiment import catalogue
 from plunit.lab.plan import Part
+from plunit.lab.train.capacity_frequency import CapacitySpec, FrequencySpec
 from plunit.lab.train.cifar10 import Cifar10Spec
 from plunit.lab.train.cost import CostSpec
 from plunit.lab.train.depth import DepthSpec
-from plunit.lab.train.fit import FitSpec, ReachSpec, ShapeSpec
 from plunit.lab.train.inverse import InverseSpec
-from plunit.lab.train.series import CapacitySpec, FrequencySpec
+from plunit.lab.train.sine_parametric_surface import FitSpec, ReachSpec
 from plunit.torch.threads import one_thread
 
 QUICK = {
     FitSpec: {"steps": 32, "stride": 8, "checkpoints": (8, 16)},
     ReachSpec: {"steps": 8, "finish_steps": 6},
-    ShapeSpec: {"steps": 8, "alphas": (0.1, 0.5), "cs": (0.5, 1, 2)},
     CapacitySpec: {"steps": 4, "units": (2, 3, 6), "layers": (2, 4, 8)},
     FrequencySpec: {"steps": 4},
     CostSpec: {"elements": 100, "calls": 1},

@@ -1,8 +1,10 @@
 """What holds for every experiment: its arrays, cells, rows, statistics and finding."""
 
+import csv
 import dataclasses
 import itertools
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from plunit.lab.experiment import catalogue
 CIFAR10 = ("cifar10", "cifar10-gain")
 COMPUTED = [name for name in catalogue() if name not in (*CIFAR10, "compare")]
 SEEDS = 5
+CLAIMS_FILE = Path(__file__).parents[2] / "results" / "fit" / "claims.csv"
 AXES = {"depth": ["depth"], "inverse": ["linear", "dtype", "depth"], "capacity": ["hidden"], "frequency": ["k"]}
 
 
@@ -103,6 +106,18 @@ def test_every_claim_is_on_a_statistic_that_its_experiment_computes(experiments,
     assert {(claim.experiment, claim.statistic) for claim in CLAIMS} - computed == set()
 
 
+def test_the_stored_claims_have_the_words_that_are_written_now(experiments, results):
+    """Apart from numbers, which depend on the spec; `tests/docs/test_readme.py` compares those of the records."""
+    number = re.compile(r"\d[\d,]*")
+    now = {(name, one.name): one.words for name, runs in results.items() for one in experiments[name].statistics(runs)}
+    with CLAIMS_FILE.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["experiment"] != "cifar10"]
+    stored = {(row["experiment"], row["statistic"]): row["words"] for row in rows}
+    assert len(stored) > 60
+    words = {key: (number.sub("#", text), number.sub("#", now[key])) for key, text in stored.items()}
+    assert {key: both for key, both in words.items() if both[0] != both[1]} == {}
+
+
 @pytest.mark.parametrize("name", catalogue())
 def test_the_finding_is_one_sentence_with_numbers(experiments, results, name):
     finding = experiments[name].finding(results[name])
@@ -113,7 +128,7 @@ def test_the_finding_is_one_sentence_with_numbers(experiments, results, name):
 
 
 def test_figures_have_names_of_their_own(experiments, results):
-    shown = [name for name in COMPUTED if name.startswith(("map", "depth", "inverse", "capacity", "frequency", "cost"))]
+    shown = [name for name in COMPUTED if name.startswith(("depth", "inverse", "capacity", "frequency", "cost"))]
     pictures = [picture for name in shown for picture in experiments[name].figures(results[name])]
     assert len({picture.name for picture in pictures}) == len(pictures) == len(shown)
     assert all(picture.caption.endswith(".") and picture.alt.endswith(".") for picture in pictures)

@@ -13,7 +13,7 @@ from plunit.lab.experiment import catalogue
 
 SINE = catalogue()["sine"]
 (CELL,) = SINE.cells(["plu"], 8, "numpy")
-FAMILIES = ["fit", "series", "depth", "inverse", "cost", "cifar10", "compare"]
+FAMILIES = ["sine_parametric_surface", "capacity_frequency", "depth", "inverse", "cost", "cifar10", "compare"]
 READ_ONLY = [f"{name}.py" for name in ("claims", "pictures", "report", "plan", "running")]
 
 
@@ -93,11 +93,14 @@ def test_what_only_reads_leaves_the_key(copy, family):
     ("family", "needs"),
     [
         (
-            "fit",
+            "sine_parametric_surface",
             ["programs/csrc/train.cpp", "programs/csrc/activations.h", "ensemble/numpy_steps.py", "learned.py"],
         ),
         ("cifar10", ["torch/csrc/native.cpp", "torch/op.py", "lab/scratch.py", "lab/cifar10_data.py"]),
-        ("series", ["programs/csrc/train.cpp", "ensemble/training.py", "lab/train/fit.py"]),
+        (
+            "capacity_frequency",
+            ["programs/csrc/train.cpp", "ensemble/training.py", "lab/train/sine_parametric_surface.py"],
+        ),
         ("cost", ["torch/csrc/native.cpp", "torch/composite.py"]),
     ],
 )

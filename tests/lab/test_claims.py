@@ -9,7 +9,7 @@ import pytest
 from plunit.base.errors import UserError
 from plunit.base.ranges import Range
 from plunit.lab import claims
-from plunit.lab.claims import CLAIMS, STATEMENTS, Claim, Judged, Weaker, answers, judge, tally, verdict
+from plunit.lab.claims import CLAIMS, STATEMENTS, Claim, Judged, Ruling, Weaker, answers, judge, tally, verdict
 from plunit.lab.experiment import Experiment, Statistic
 from plunit.lab.intervals import Estimate, median
 from plunit.lab.theorems import THEOREMS
@@ -43,9 +43,9 @@ def test_the_rule(claim, low, high, said):
     assert verdict(claim, Estimate(math.sqrt(low * high), low, high, 10)) == said
 
 
-def judged(key, low, high, setting="", weaker=None, needed=0):
+def judged(key, low, high, setting="", weaker=None, needed=0, steps=0):
     """A claim that the value is at least 1, and an interval."""
-    claim = Claim(key, "sine", "x", Range(low=1), setting=setting, weaker=weaker)
+    claim = Claim(key, "sine", "x", Range(low=1), setting=setting, weaker=weaker, steps=steps)
     return Judged(claim, "sine", "x in words", Estimate((low + high) / 2, low, high, 6), needed)
 
 
@@ -84,7 +84,7 @@ def test_a_statement_one_of_whose_primary_claims_was_not_run_is_undecided_unless
     for ends, said in ((HOLDS, "undecided"), (REFUTED, "refuted")):
         assert {one.key: one.verdict for one in answers([judged("dead", *ends)])}["dead"] == said
     (other,) = [one for one in answers([judged("dead", *HOLDS, "elsewhere")]) if not one.theorem]
-    assert other.verdict == "undecided"
+    assert other.said == "undecided; not all claims that decide were run, but holds elsewhere"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_statement_one_of_whose_primary_claims_was_not_run_is_undecided_unless
     [
         ({}, "holds"),
         ({"here": HOLDS, "there": OPEN}, "holds"),
-        ({"here": REFUTED, "there": REFUTED}, "holds, but refuted here; there"),
+        ({"here": REFUTED, "there": REFUTED}, "holds, but refuted here and there"),
         ({"here": WEAK, "there": REFUTED}, "holds, but holds in a weaker form here, and refuted there"),
     ],
 )
@@ -102,6 +102,43 @@ def test_a_verdict_says_where_claims_in_other_settings_disagree(two_primary_clai
     (found,) = [one for one in answers([*both[1:], both[0]]) if not one.theorem]
     assert found.said == said
     assert found.claims[0] is both[0]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ([HOLDS, HOLDS, HOLDS, OPEN, HOLDS], "refuted, but holds after 1 to 100 and 10,000 steps"),
+        ([HOLDS, HOLDS, REFUTED, REFUTED, OPEN], "refuted, but holds after 1 and 10 steps"),
+        ([REFUTED, OPEN, OPEN, HOLDS, OPEN], "refuted, but holds after 1,000 steps"),
+    ],
+)
+def test_settings_that_differ_in_steps_are_a_series(two_primary_claims, verdicts, said):
+    found = [judged("sine-tanh", *REFUTED)]
+    found += [judged("sine-tanh", *ends, f"after {10**i:,} steps", steps=10**i) for i, ends in enumerate(verdicts)]
+    (one,) = [one for one in answers([found[0], *reversed(found[1:])]) if not one.theorem]
+    assert one.said == said
+
+
+def test_in_a_setting_all_claims_together_decide(two_primary_claims, monkeypatch):
+    table = [*claims.CLAIMS, *[Claim("sine-tanh", "sine", name, Range(low=1), setting="here") for name in "xy"]]
+    monkeypatch.setattr(claims, "CLAIMS", tuple(table))
+    refuted, *pairs = judged("sine-tanh", *REFUTED), (HOLDS, HOLDS), (HOLDS, REFUTED), (HOLDS,)
+    found = [answers([refuted, *(judged("sine-tanh", *ends, "here") for ends in pair)]) for pair in pairs]
+    said = [one.said for group in found for one in group if not one.theorem]
+    assert said == ["refuted, but holds here", "refuted", "refuted"]
+
+
+def test_of_several_undecided_claims_the_one_that_needs_most_seeds_is_named(two_primary_claims):
+    for needed, said in (((8, 40), "; about 40 seeds would decide"), ((0, 40), "")):
+        found = answers(judged("dead", *OPEN, needed=one) for one in needed)
+        assert [one.said for one in found if not one.theorem] == [f"undecided{said}"]
+
+
+def test_words_name_the_experiment_where_the_claims_that_decide_are_of_several():
+    one = judged("dead", *HOLDS)
+    other = dataclasses.replace(one, experiment="surface")
+    assert Ruling("dead", (one,), "holds").words(one) == "x in words"
+    assert Ruling("dead", (one, other), "holds").words(other) == "x in words (surface)"
 
 
 def test_an_undecided_claim_says_how_many_seeds_would_decide():
@@ -190,5 +227,3 @@ def test_every_measured_statement_has_a_primary_claim_and_every_theorem_its_chec
 def test_no_claim_is_there_twice():
     places = [(claim.statement, claim.experiment, claim.statistic, claim.setting) for claim in CLAIMS]
     assert len(set(places)) == len(places)
-    supporting = [(claim.statement, claim.setting, claim.statistic) for claim in CLAIMS if claim.setting]
-    assert len(set(supporting)) == len(supporting)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import typing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from plunit.lab.claims import SECTIONS, Claim
 from plunit.lab.experiment import Experiment, Statistic, catalogue
 from plunit.lab.intervals import mean
 from plunit.lab.pictures import Picture
+
+CONFTEST = Path(__file__).parents[2] / "conftest.py"
 
 
 # An experiment in 30 lines: from here ...
@@ -139,6 +142,15 @@ def test_an_installed_package_brings_its_experiment(package, tmp_path):
     assert [float(row.rpartition(",")[2]) for row in rows[1:]] == HEADS  # as in this process
 
 
+def test_tests_do_not_see_the_experiments_of_packages_that_were_installed_before(package):
+    hide = f"import runpy; runpy.run_path({str(CONFTEST)!r})['pytest_configure']()"
+    show = "from plunit.lab.experiment import catalogue; print(*catalogue())"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for code, seen in ((show, True), (f"{hide}; {show}", False)):
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert ("coin" in done.stdout.split(), "sine" in done.stdout.split()) == (seen, True)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
@@ -188,7 +200,7 @@ def test_every_experiment_keeps_to_the_contract(name):
         ("sine", [" lr = 1e-2 ", "alpha=0.25"], {"lr": 0.01, "alpha": 0.25}),
         ("sine", ["widths=1,8,8,1", "target=sine"], {"widths": (1, 8, 8, 1), "target": "sine"}),
         ("sine", ["steps=10", "steps=20"], {"steps": 20}),
-        ("map-sine", ["lr=0.5", "steps=3", "cs=1.0,2.0"], {"lr": 0.5, "steps": 3, "cs": (1.0, 2.0)}),
+        ("frequency", ["lr=0.5", "steps=3", "frequencies=1.0,2.0"], {"lr": 0.5, "steps": 3, "frequencies": (1.0, 2.0)}),
     ],
 )
 def test_changes_are_parsed_written_and_read_again(name, assignments, changes):

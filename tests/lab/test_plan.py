@@ -70,10 +70,10 @@ def test_what_the_folder_has_is_the_default(tmp_path):
 
 
 def test_reproduce_keeps_long_experiments_short_unless_full():
-    names = ["sine, cifar10", "capacity,frequency", "cost", "inverse", "map-sine"]
+    names = ["sine, cifar10", "capacity,frequency", "cost", "inverse", "reach"]
     short = plan.for_reproduce(names, seeds=64, engine="numpy")
     seeds = {name: part.seeds for name, part in short.items()}
-    assert seeds == {"sine": 64, "cifar10": 1, "inverse": 6, "map-sine": 8} | {
+    assert seeds == {"sine": 64, "cifar10": 1, "inverse": 6, "reach": 64} | {
         "capacity": 64,
         "frequency": 64,
         "cost": 31,
@@ -112,9 +112,8 @@ def edited(**changes):
         (("depth", {"assignments": ["depths=5,3"]}), "depths must increase"),
         (("sine", {"assignments": ["lr"]}), "a setting must be field=value"),
         (("sine", {"assignments": ["lrr=1"]}), "did you mean lr?"),
-        (("map-sine", {"assignments": ["__class__=1"]}), "unknown field '__class__'"),
-        (("map-sine", {"assignments": ["alphas=0.2,0.3"]}), "alphas must hold 0.1, cs 1.0"),
-        (("map-sine", {"assignments": ["batch=3"]}), "batch must be 0"),
+        (("reach", {"assignments": ["__class__=1"]}), "unknown field '__class__'"),
+        (("reach", {"assignments": ["batch=3"]}), "batch must be 0"),
         (("sine", {"assignments": ["widths=2,3,1"]}), "widths for sine must be 1,...,1"),
         (("sine", {"assignments": ["widths=1,1"]}), "with hidden layers, got 1,1"),
         (("capacity", {"assignments": ["units=2,4"]}), "their width one of units and their number one of layers, got"),
@@ -129,7 +128,7 @@ def edited(**changes):
         ("[" * 100_000, "not written by plunit"),
         ({"plunit": plunit.__version__}, "not written by plunit"),
         ({"plunit": "0.0.1", "experiments": {}}, "holds results of plunit 0.0.1"),
-        ({**edited(), "x": " " * (1 << 20)}, "at most 1,048,576 are read"),
+        ({**edited(), "x": " " * (1 << 20)}, "the limit is 1,048,576"),
         ({**edited(), "experiments": {"sine": {"seeds": 3}}}, "sine needs a field 'base'"),
         (edited(base="no-such"), "unknown experiment 'no-such'"),
         (edited(seeds="x"), f"seeds {NUMBERS} 'x'"),

@@ -97,7 +97,7 @@ def test_workers_end_with_their_parent_and_a_second_run_waits_for_the_first(trai
     assert len(family(training.pid)) >= 3
     second = start(*QUICK, "plu", "--out", tmp_path)
     line = second.stdout.readline()
-    assert line.startswith(f"another `plunit` works in {tmp_path}; waiting until it is done")
+    assert line.startswith(f"another `plunit` is running in {tmp_path}; waiting for it")
     os.kill(training.pid, signal.SIGKILL)  # the lock ends with the process
     training.wait(10)
     wait_until(lambda: not family(training.pid), seconds=20)
@@ -135,7 +135,7 @@ def test_two_runs_at_once_lose_nothing(tmp_path):
     assert set(plan.load(tmp_path)["depth"].activations) == {"tanh", "plu"}
     rows = (tmp_path / "summary.csv").read_text().splitlines()[1:]
     assert {tuple(row.split(",")[1:3]) for row in rows} == {(a, str(s)) for a in ("tanh", "plu") for s in range(6)}
-    assert sum(f"another `plunit` works in {tmp_path}; waiting" in text for text in said) <= 1
+    assert sum(f"another `plunit` is running in {tmp_path}; waiting" in text for text in said) <= 1
 
 
 def test_a_full_disk_is_one_line_wherever_it_strikes(tmp_path):

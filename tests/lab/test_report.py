@@ -17,7 +17,7 @@ from plunit.lab.claims import CLAIMS, STATEMENTS, VERDICTS, answers, judge
 from plunit.lab.pictures import save
 
 SEEDS = 6
-NAMES = ("sine", "parametric", "surface", "map-sine", "depth", "inverse")
+NAMES = ("sine", "parametric", "surface", "reach", "depth", "inverse")
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_the_same_results_give_the_same_bytes(tmp_path, small, results, judged, 
     experiments = {name: small[name].experiment() for name in results}
     report.write_tables(tmp_path, experiments, results, judged, {})
     with drawing.settings():
-        for name in ("surface", "map-sine"):
+        for name in ("surface", "reach"):
             for picture in experiments[name].figures(results[name]):
                 save(picture, tmp_path / "figures")
     names = [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")]

@@ -261,7 +261,7 @@ def test_clean_waits_for_a_run_and_refuses_a_plan_that_it_cannot_read(tmp_path, 
     cleaner = threading.Thread(target=running.clean, args=(tmp_path, console), daemon=True)
     with store.lock(tmp_path, "run", pytest.fail):
         cleaner.start()
-        wait_until(lambda: "another `plunit` works in" in console.export_text(clear=False))
+        wait_until(lambda: "another `plunit` is running in" in console.export_text(clear=False))
         assert other.exists()
     cleaner.join(60)
     assert not other.exists()

@@ -16,7 +16,7 @@ from plunit.lab import plan, store
 
 KILLS = int(os.environ.get("PLUNIT_KILLS", "100"))
 WORK = {  # arguments: the share of all kills, and the longest time before one in seconds
-    "reproduce --seeds 24 --only sine,parametric,surface,map-sine,depth,inverse": (0.45, 9),
+    "reproduce --seeds 24 --only sine,parametric,surface,reach,depth,inverse": (0.45, 9),
     "run capacity --seeds 24": (0.25, 9),
     "run inverse --set points=64 --seeds 6": (0.2, 12),
     "run cifar10 --set steps=1600 --activations plu,relu": (0.1, 20),  # checkpoints after 500, 1,000 and 1,500

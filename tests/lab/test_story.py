@@ -9,7 +9,7 @@ from plunit.base.ranges import Range
 from plunit.lab.claims import Claim, Judged, answers, judge
 from plunit.lab.intervals import Estimate
 from plunit.lab.read.depth import EXPERIMENTS as DEPTHS
-from plunit.lab.read.fit import REACH, SINE
+from plunit.lab.read.sine_parametric_surface import REACH, SINE
 from plunit.lab.report import final_losses, opening, plain, with_interval
 
 DEPTH = DEPTHS[0]
@@ -37,7 +37,7 @@ def test_the_opening_counts_verdicts_compares_losses_of_sections_2_to_4_and_name
     experiments = {"sine": SINE, varied.name: varied, "reach": REACH}
     results = {"sine": RUNS, varied.name: RUNS, "reach": reached}  # ratios of the variant and of reach are left out
     first, compared, refuted = opening(experiments, results, found_in(experiments, results))
-    assert first.startswith("Of 5 statements of the paper, judged on up to 6 seeds, 1 holds, 2 are refuted, ")
+    assert first.startswith("Of 6 statements of the paper, judged on up to 6 seeds, 1 holds, 2 are refuted, ")
     assert compared == "ReLU's final loss divided by PLU's, median over seeds: 5 (5 to 5) on the sine."
     assert refuted == (
         "Refuted: “On the sine, ReLU networks have fewer line segments than PLU networks”; "

@@ -46,6 +46,11 @@ def test_a_relu_with_an_inverse_is_seen(monkeypatch):
     assert not all(THEOREMS["inverse-others"]())
 
 
+def test_erratum_a_network_of_relus_can_be_one_to_one():
+    at = [Fraction(-3), Fraction(-1, 2), Fraction(0), Fraction(2)]  # two points on each piece, with the kink
+    assert [theorems.relu(x) - theorems.relu(-x) for x in at] == at
+
+
 def test_every_piece_has_two_points_inside():
     kinks = Fraction(-1), Fraction(5, 2)
     inside = [x for x in points(*kinks) if x not in kinks]

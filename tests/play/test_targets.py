@@ -8,7 +8,7 @@ from calls import SINE
 
 from plunit.base.errors import UserError
 from plunit.expressions import parse
-from plunit.lab.train import fit as run
+from plunit.lab.train import sine_parametric_surface as run
 from plunit.play.targets import Settings, settings_of, task_of
 
 NAMES = {"sine": "sine", "parametric": "curve", "saddle": "saddle"}

@@ -108,7 +108,7 @@ def clean(folder: Folder = Path("runs")) -> None:
     """Remove stored cells and checkpoints that the folder's report does not use.
 
     They are of settings that later runs have replaced, or of an earlier source of an experiment. `plunit list` says how
-    much they take.
+    much space they take.
     """
     from plunit.lab import running
 
@@ -126,7 +126,7 @@ def data(
     from plunit.lab.cifar10_fetch import fetch_files
 
     if name != "cifar10":
-        raise UserError(f"unknown data set {name!r}; there is cifar10")
+        raise UserError(f"unknown data set {name!r}; the only one is cifar10")
     place = cifar10_data.folder(to)
     fetch_files(place, _console.print)
     hint = f"; set PLUNIT_DATA={to} so that plunit finds it" if to else ""
@@ -136,7 +136,7 @@ def data(
 def list_(folder: Folder = Path("runs")) -> None:
     """List the experiments, their activations and the settings that --set can change, with their values.
 
-    If the folder with results holds files that its report does not use, the last line says how much they take.
+    If the folder with results holds files that its report does not use, the last line says how much space they take.
     """
     from plunit.lab.experiment import catalogue, texts
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Experiment", "Statistic", "catalogue"]
 
-_NAMES = ("series", "fit", "depth", "cifar10", "inverse", "cost", "compare")
+_NAMES = ("capacity_frequency", "sine_parametric_surface", "depth", "cifar10", "inverse", "cost", "compare")
 MODULES = tuple(f"plunit.lab.read.{name}" for name in _NAMES)
 """The modules with experiments, each with a tuple EXPERIMENTS."""
 
@@ -75,7 +75,7 @@ class Experiment(ABC):
         section: of the paper, one of `plunit.lab.claims.SECTIONS`; "" for our questions and yours.
         variant: the settings that differ from the defaults; "" if none does.
         activations: those run by default.
-        choices: all it can be run with.
+        choices: all that it can be run with.
         claims: those of an experiment of another package; plunit's own are in `plunit.lab.claims.CLAIMS`.
         columns: arrays [..., seeds] that `rows` writes; `axes` says what is before the seeds.
         seeds: the default number.
@@ -112,7 +112,7 @@ class Experiment(ABC):
 
     @staticmethod  # noqa: B027
     def prepare(say: Callable[[str], object]) -> None:
-        """Fetch data once on each machine, before cells need it; `say` prints one."""
+        """Fetch data once on each machine, before cells need it; `say` prints a line."""
 
     def axes(self) -> dict[str, Sequence[Any]]:
         """Return the axes that `columns` have before that of the seeds: the name of each, and its values."""
@@ -176,7 +176,7 @@ class Experiment(ABC):
         return dataclasses.replace(self, name=name, title=title, variant=variant, spec=change(self.spec, changes))
 
     def command(self, changes: Changes) -> list[str]:
-        """Return the words of the command that runs the experiment with changes of its spec, seeds and all usual."""
+        """Return the command, as words, that runs the experiment with changes of its spec and the default seeds."""
         return ["plunit", "run", self.name, *options(changes)]
 
     def first_columns(self, activation: str, seed: int) -> dict[str, Any]:

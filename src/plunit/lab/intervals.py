@@ -101,7 +101,9 @@ def paired_ratios(above: Arrays, below: Arrays, key: str) -> Column:
     """Return the ratios of an array of two runs, seed by seed; raise UserError unless the seeds are the same."""
     if not np.array_equal(above["seed"], below["seed"]):
         counts = " and ".join(f"{arrays['seed'].size:,}" for arrays in (above, below))
-        raise UserError(f"runs are compared seed by seed, but their seeds differ ({counts}); run both with the same")
+        raise UserError(
+            f"runs are compared seed by seed, but their seeds differ ({counts}); run both with the same seeds"
+        )
     return ratios(above[key], below[key])
 
 

@@ -40,7 +40,6 @@ COLOURS = {
 }
 """After Okabe and Ito; readers with any common colour blindness can distinguish them."""
 
-MARKS = {"tanh": "s", "relu": "v", "plu": "o", "plu_learned": "D"}
 LINES = {"tanh": (0, (5, 2)), "relu": (0, (1, 1)), "plu": "-", "plu_learned": (0, (4, 1, 1, 1))}
 
 SETTINGS: dict[Any, Any] = {
@@ -59,7 +58,7 @@ SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "plunit",
 }
 FIGURE_WIDTH = 4.8
-"""Inches of a panel: on a phone of 390 pixels its letters are 11 pixels high."""
+"""Inches of a panel: on a phone 390 pixels wide, its letters are 11 pixels high."""
 
 _DARK = (
     "<style>text{font-family:'DejaVu Sans',Verdana,sans-serif}@media (prefers-color-scheme:dark){"
@@ -73,7 +72,7 @@ _DARK = (
 
 _PATH = re.compile(r' d="[^"]*"')
 _DIGITS = re.compile(r"(\d\.\d\d)\d+")  # a hundredth of a point is more than a screen can show
-_LARGE = 90_000
+_LARGE = 90_000  # bytes of an SVG beyond which the report shows a WebP instead
 _SAFE = " /:;,=()!@$*+[]{}|~?-_.'\n"  # characters that need no quoting in a URL
 
 
@@ -232,7 +231,7 @@ def list_medians(runs: dict[str, Arrays], key: str) -> str:
 
 
 def rank(arrays: Arrays, by: str = "final_loss") -> Any:
-    """Return the members from the least loss to the largest; those that diverged come last."""
+    """Return the members from the lowest loss to the highest; those that diverged come last."""
     return np.argsort(worst_if_diverged(arrays[by]), kind="stable")
 
 

@@ -25,7 +25,7 @@ from plunit.data.tables import read_columns
 from plunit.lab.cell import Cell
 from plunit.lab.experiment import Changes, Experiment, catalogue, check_changes, parse_changes
 
-_LONGEST = 1 << 20  # bytes of run.json; that of a reproduction has 3,000
+_LONGEST = 1 << 20  # bytes of run.json; a reproduction writes 4,000
 _Seeds = Annotated[int, Range(1, 100_000)]
 
 
@@ -105,7 +105,7 @@ def for_run(
 
 
 def for_table(table: Path, target: str, inputs: str, say: Callable[[str], object] = print) -> Changes:
-    """Return the fields of a spec that name a table, which is read once, to see that it can be learned from."""
+    """Return the fields of a spec that name a table; it is read once, to check that it can be learned from."""
     names = _names("input", inputs) if inputs else ()
     if not str(table).isprintable():
         raise UserError(f"{str(table)!r} has characters that cannot be printed; rename the file")
@@ -151,7 +151,7 @@ def load(folder: Path) -> Plan:
         if not path.exists():
             return {}
         if path.stat().st_size > _LONGEST:
-            raise UserError(f"{path} has {path.stat().st_size:,} bytes, and at most {_LONGEST:,} are read")
+            raise UserError(f"{path} is {path.stat().st_size:,} bytes; the limit is {_LONGEST:,}")
         content = json.loads(path.read_text() if path.is_file() else "")  # a pipe could be endless
         version, parts = content["plunit"], dict(content["experiments"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -193,7 +193,7 @@ def _names(what: str, text: str) -> tuple[str, ...]:
     """Return the names in a text with commas; at least one."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
-        raise UserError(f"{text!r} names no {what}; write names with commas between them")
+        raise UserError(f"{text!r} names no {what}; separate names with commas")
     return names
 
 

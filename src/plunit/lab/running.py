@@ -82,7 +82,7 @@ def cluster(address: str) -> Iterator[Executor]:
         try:
             yield executor
         except KilledWorker as error:
-            raise UserError(f"one cell ended its worker several times: {error}") from error
+            raise UserError(f"a cell ended its worker several times: {error}") from error
 
 
 @contextlib.contextmanager

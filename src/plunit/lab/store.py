@@ -133,7 +133,7 @@ def lock(folder: Path, work: str, say: Callable[[str], object]) -> Iterator[None
     try:
         file.acquire(timeout=0)
     except filelock.Timeout:
-        say(f"another `plunit` works in {folder}; waiting until it is done (Ctrl-C stops)")
+        say(f"another `plunit` is running in {folder}; waiting for it (press Ctrl-C to stop)")
         file.acquire()
     try:
         yield

@@ -1,7 +1,7 @@
 """The statements of the paper that are theorems, each checked in rational arithmetic.
 
-A piecewise-linear function is known from its kinks and two points on every piece. So an equation between two of them is
-decided by finitely many points; these checks are proofs for each alpha and c of `SHAPES`.
+Its kinks and two points on every piece determine a piecewise-linear function. So finitely many points decide whether
+two of them are equal, and these checks are proofs for each alpha and c of `SHAPES`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def segments() -> Iterator[bool]:
 
 
 def unbounded() -> Iterator[bool]:
-    """Whether the outer pieces of PLU rise for ever: their slopes are positive."""
+    """Whether PLU is unbounded, above and below: the slopes of its outer pieces are positive."""
     for alpha, c in SHAPES:
         first, _, last = slopes(plu(alpha, c), -c, c)
         yield first > 0 and last > 0

@@ -57,7 +57,7 @@ def test_statistics_are_ratios_of_losses(cifar10, runs):
     }
     found = statistics(cifar10, runs)
     assert {name: one.estimate.value for name, one in found.items()} == pytest.approx(expected)
-    assert all(one.words.endswith(", this run, 2 seeds") for one in found.values())
+    assert all(one.words.endswith(", this run") for one in found.values())
     assert {(one.estimate.n, np.isnan(one.estimate.low)) for one in found.values()} == {(2, True)}
 
 
@@ -84,7 +84,7 @@ def test_statistics_come_from_the_records_once_they_have_more_seeds(runs, longer
     put("seeds", longer)
     found = statistics(dataclasses.replace(USUAL), runs)
     assert {one.estimate.n for one in found.values()} == {5}
-    assert all(one.words.endswith(", the stored runs, 5 seeds") for one in found.values())
+    assert all(one.words.endswith(", the stored runs") for one in found.values())
     expected = ratio(longer, "relu", "plu", slice(450, 500))
     assert found["loss relu/plu 500"].estimate.value == pytest.approx(expected, rel=1e-4)
 

@@ -36,7 +36,7 @@ def test_another_folder_serves_as_plunit_data(tiny, put_official, tmp_path, monk
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["mnist"], "unknown data set 'mnist'; there is cifar10"),
+        (["mnist"], "unknown data set 'mnist'; the only one is cifar10"),
         (["cifar10", "--to", "/dev/null/x"], "cannot write to /dev/null/x/cifar10: Not a directory; choose another"),
         (["cifar10"], "CIFAR-10 could not be downloaded"),
     ],

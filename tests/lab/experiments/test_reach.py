@@ -7,9 +7,9 @@ import pytest
 
 from plunit.lab.cell import Cell
 from plunit.lab.claims import judge
-from plunit.lab.read.fit import GROUP, REACH
-from plunit.lab.read.fit import SINE as SINES
-from plunit.lab.train.fit import ReachSpec, compute, compute_reach
+from plunit.lab.read.sine_parametric_surface import GROUP, REACH
+from plunit.lab.read.sine_parametric_surface import SINE as SINES
+from plunit.lab.train.sine_parametric_surface import ReachSpec, compute, compute_reach
 
 SINE = SINES.spec
 

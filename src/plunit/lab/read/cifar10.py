@@ -9,7 +9,7 @@ import csv
 import functools
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,7 @@ _STEPS = (100, 500, 1000, 5000, 20_000, 100_000)
 _AREAS, _LATE = 5000, 20_000
 """... and from which areas, and test accuracies, are compared too."""
 
-_CROSSING = 1000  # steps over which losses are averaged to see one curve cross another
+_CROSSING = 1000  # steps over which losses are averaged to find where one curve crosses another
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class LossCurves:
 
     @property
     def steps(self) -> int:
-        """Number of steps in all windows."""
+        """The number of steps in all windows."""
         return self.window * len(self.loss)
 
     @property
     def seeds(self) -> int:
-        """Number of seeds."""
+        """The number of seeds."""
         return int(self.seed.size)
 
     def at(self, step: int) -> Column:
@@ -117,17 +117,13 @@ class Evidence(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """Number of steps."""
+        """The number of steps."""
         return next(iter(self.curves.values())).steps
 
     @property
     def seeds(self) -> int:
-        """Number of seeds."""
+        """The number of seeds."""
         return next(iter(self.curves.values())).seeds
-
-    def compare(self, value: Callable[[LossCurves], Column]) -> Iterator[Column]:
-        """Yield a value of the curves of each activation."""
-        return map(value, self.curves.values())
 
     @property
     def where(self) -> str:
@@ -194,9 +190,9 @@ class Cifar10Experiment(Experiment):
         if known := [one for step in _STEPS if step >= _LATE for one in self.evidence(runs, ("relu", "plu"), step)]:
             one = most_seeds(known)
             words = (
-                f"median step, in thousands, from which ReLU's loss stays below PLU's until {one.steps:,}, {one.where}"
+                f"median step, in thousands, from which ReLU's loss stays below PLU's until {one.steps:,}, {one.source}"
             )
-            steps = crossing(*one.compare(lambda found: found.smoothed(_CROSSING)))
+            steps = crossing(*(found.smoothed(_CROSSING) for found in one.curves.values()))
             yield Statistic("thousands of steps until relu is below plu", words, median(steps))
 
     def finding(self, runs: Runs) -> str:
@@ -228,22 +224,26 @@ class Cifar10Experiment(Experiment):
 def _compare(step: int, one: Evidence) -> Iterator[Statistic]:
     """Yield the statistics of two activations at a step: losses, later also areas and test accuracies."""
     above, below = one.curves
-    title = f"{title_of(above)} / {title_of(below)}, {one.where}"
-    loss = median(ratios(*one.compare(lambda found: found.at(step))))
+    title = f"{title_of(above)} / {title_of(below)}, {one.source}"
+    loss = median(ratios(*(found.at(step) for found in one.curves.values())))
     yield Statistic(
-        f"loss {above}/{below} {step}", f"median of loss after {step:,} steps, mean of {WINDOW}, {title}", loss
+        f"loss {above}/{below} {step}",
+        f"median of training loss after {step:,} steps (mean of the last {WINDOW}), {title}",
+        loss,
     )
     if step >= _AREAS:
-        area = median(ratios(*one.compare(lambda found: found.area(step))))
-        yield Statistic(f"area {above}/{below} {step}", f"median of mean loss of {step:,} steps, {title}", area)
+        area = median(ratios(*(found.area(step) for found in one.curves.values())))
+        yield Statistic(
+            f"area {above}/{below} {step}", f"median of mean training loss over {step:,} steps, {title}", area
+        )
     if step >= _LATE and (above, below) == ("relu", "plu") and one.curves["plu"].test_step.size:
-        relu, plu = one.compare(lambda found: 100 * found.accuracy(step))
-        words = f"median of percent correct on test images after {step:,} steps, PLU - ReLU, {one.where}"
+        relu, plu = (100 * found.accuracy(step) for found in one.curves.values())
+        words = f"median of test accuracy in percent after {step:,} steps, PLU - ReLU, {one.source}"
         yield Statistic(f"accuracy plu - relu {step}", words, median(plu - relu))
 
 
 def most_seeds(known: list[Evidence]) -> Evidence:
-    """Return the evidence of most seeds, and of these the longest."""
+    """Return the evidence with the most seeds; of several, the longest."""
     return max(known, key=lambda one: (one.seeds, one.steps))
 
 

@@ -31,7 +31,7 @@ class Cost(Experiment):
         return min(seeds, self.seeds)
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:
-        """Yield PLU's time over ReLU's and tanh's, with the compiled kernel and without."""
+        """Yield PLU's time divided by ReLU's and tanh's, with the compiled kernel and without."""
         for arrays in runs.values():
             for above in ("plu", "composite"):
                 for below in ("relu", "tanh"):

@@ -12,9 +12,18 @@ from plunit.ensemble import MLP
 from plunit.lab.cell import Cell
 from plunit.lab.claims import answers, judge
 from plunit.lab.pictures import settings
-from plunit.lab.read.fit import EXPERIMENTS, FitExperiment, evaluate
-from plunit.lab.train import fit as run
-from plunit.lab.train.fit import PIECEWISE, TARGETS, compute, count, counted_steps, grid, stream, training_data
+from plunit.lab.read.sine_parametric_surface import EXPERIMENTS, FitExperiment, evaluate
+from plunit.lab.train import sine_parametric_surface as run
+from plunit.lab.train.sine_parametric_surface import (
+    PIECEWISE,
+    TARGETS,
+    compute,
+    count,
+    counted_steps,
+    grid,
+    stream,
+    training_data,
+)
 
 FITS = {one.name: one for one in EXPERIMENTS if type(one) is FitExperiment}
 SINE, SURFACE = FITS["sine"].spec, FITS["surface"].spec

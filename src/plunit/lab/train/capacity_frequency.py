@@ -1,4 +1,4 @@
-"""Fit a series of functions, or of networks: other sizes of the network, other frequencies of the function."""
+"""Fit series: networks of several sizes, and functions of several frequencies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from plunit.base.ranges import Range
 from plunit.ensemble import MLP
 from plunit.lab.cell import Arrays, Cell
-from plunit.lab.train.fit import FitSpec, final_loss, train_seeds
+from plunit.lab.train.sine_parametric_surface import FitSpec, final_loss, train_seeds
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _with(spec: FitSpec, **changes: object) -> FitSpec:
 def compute(cell: Cell, scratch: Path) -> Arrays:
     """Return seed [S] and final_loss [fits, S], for the fits of the spec in their order.
 
-    As in `lab.train.fit`, a seed gives every activation the same start and the same batches.
+    As in `lab.train.sine_parametric_surface`, a seed gives every activation the same start and the same batches.
     """
     losses = []
     for spec in cell.spec.fits().values():

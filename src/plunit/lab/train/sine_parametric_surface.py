@@ -1,13 +1,12 @@
-"""Fit the functions of sections 2-4 by small networks, and count the pieces of the trained networks.
+"""Fit the functions of sections 2 to 4 by small networks, and count the pieces of the trained networks.
 
 `compute` trains the seeds of a cell as its `FitSpec` says, and `count_pieces` counts, on the interval or the square of
-the data. From the same starts, `compute_map` trains with every (alpha, c) of a grid, and `compute_reach` takes
-second-order steps, which show how low the loss can get, whether Adam gets there or not.
+the data. From the same starts, `compute_reach` takes second-order steps, which show how low the loss can get, whether
+Adam gets there or not.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from plunit.pieces.exact.line_curves import Counts, counts
 from plunit.pieces.exact.polygon_set import polygon_counts
 
 COURSE = 128
-"""Pieces over training steps are counted for that many seeds, the first ones."""
+"""Seeds, the first ones, for which pieces are counted during training, too."""
 
 _BLOCK = 512
 _LARGEST = 1e20
@@ -101,32 +100,6 @@ class FitSpec:
 
 
 @dataclass(frozen=True)
-class ShapeSpec(FitSpec):
-    """The fields of `FitSpec`, and a grid of alpha and c; every grid point is trained from the same seeds.
-
-    Attributes:
-        alphas: values of alpha, among them `alpha`, the paper's choice.
-        cs: values of c, among them `c`.
-    """
-
-    alphas: Annotated[tuple[float, ...], SHARE] = (
-        *(0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
-        *(0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1),
-    )
-    cs: Annotated[tuple[float, ...], WIDTH] = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.alpha not in self.alphas or self.c not in self.cs or self.batch:
-            raise ValueError(f"alphas must hold {self.alpha}, cs {self.c}, and batch must be 0")
-
-    @property
-    def chosen(self) -> tuple[int, int]:
-        """Where the paper's choice is on the grid."""
-        return self.alphas.index(self.alpha), self.cs.index(self.c)
-
-
-@dataclass(frozen=True)
 class ReachSpec(FitSpec):
     """The fields of `FitSpec`, with Adam's steps, and the steps of Levenberg and Marquardt from the same starts.
 
@@ -182,22 +155,8 @@ def train_seeds(spec: FitSpec, network: MLP, cell: Cell, **options: Any) -> Trai
 
 def train_starts(spec: FitSpec, network: MLP, start: Array, data: Data | Stream, **options: Any) -> Trained:
     """Train networks from given starts as the spec says."""
-    given = {"alpha": spec.alpha, "c": spec.c, "stride": spec.steps, **options}
-    return train(network, start, data, steps=spec.steps, lr=spec.lr, adam=spec.adam, **given)
-
-
-def compute_map(cell: Cell, scratch: Path) -> Arrays:
-    """Return seed, alpha, c, final_loss [S] and theta [rows, S] with S = seeds x alphas x cs, in that order."""
-    spec: ShapeSpec = cell.spec
-    network = MLP(spec.widths, cell.activation)
-    start = initial(network, [np.random.default_rng(seed) for seed in cell.seeds])
-    points = np.array(list(itertools.product(cell.seeds, spec.alphas, spec.cs)))
-    alpha, c = points[:, 1:].astype(np.float32).T.copy()
-    starts = start.repeat(len(points) // len(cell.seeds), axis=1)
-    trained = train_starts(spec, network, starts, training_data(spec), alpha=alpha, c=c, engine=cell.engine)
-    loss = final_loss(spec, network, trained.theta, alpha, c)
-    grid_points = {"seed": points[:, 0].astype(np.int64), "alpha": points[:, 1], "c": points[:, 2]}
-    return {**grid_points, "final_loss": loss, "theta": trained.theta}
+    given = {"alpha": spec.alpha, "c": spec.c, "steps": spec.steps, "lr": spec.lr, "adam": spec.adam}
+    return train(network, start, data, **{"stride": spec.steps, **given, **options})
 
 
 def compute_reach(cell: Cell, scratch: Path) -> Arrays:
@@ -246,16 +205,15 @@ def stream(spec: FitSpec, generators: Sequence[np.random.Generator]) -> Stream:
     return batches
 
 
-def final_loss(spec: FitSpec, network: MLP, theta: Array, alpha: Array | None = None, c: Array | None = None) -> Array:
+def final_loss(spec: FitSpec, network: MLP, theta: Array) -> Array:
     """Return the mean square error of each member at the points of the spec."""
     x = grid(spec)
-    shapes = (spec.alpha if alpha is None else alpha, spec.c if c is None else c)
-    output = forward(network, theta.astype(np.float64), x, *shapes)
+    output = forward(network, theta.astype(np.float64), x, spec.alpha, spec.c)
     return np.asarray(((output - spec.value(x)[..., None]) ** 2).mean((0, 1)))
 
 
 def count_pieces(spec: FitSpec, network: MLP, arrays: Arrays) -> Arrays:
-    """Return the counts of trained networks, nothing if their activation is not piecewise linear.
+    """Return the counts of trained networks; {} if their activation is not piecewise linear.
 
     - initial_pieces, trained_pieces, random_pieces [S]: functionally distinct pieces before and after training, and
       with the same initial weights but biases N(0, 1) rather than 0; *_patterns [S]: activation patterns, likewise;

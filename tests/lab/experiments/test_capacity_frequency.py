@@ -7,10 +7,11 @@ import pytest
 
 from plunit.ensemble import engine
 from plunit.lab.cell import Cell
-from plunit.lab.read.fit import SINE, with_tensorflow
-from plunit.lab.read.series import EXPERIMENTS
-from plunit.lab.train import fit, series
-from plunit.lab.train.series import CapacitySpec, FrequencySpec
+from plunit.lab.read.capacity_frequency import EXPERIMENTS
+from plunit.lab.read.sine_parametric_surface import SINE, with_tensorflow
+from plunit.lab.train import capacity_frequency as run
+from plunit.lab.train import sine_parametric_surface as fits
+from plunit.lab.train.capacity_frequency import CapacitySpec, FrequencySpec
 
 CAPACITY, CURVE, FREQUENCY = EXPERIMENTS
 SEEDS = 8
@@ -44,12 +45,12 @@ def short(spec, **changes):
 )
 @pytest.mark.parametrize("activation", ["tanh", "relu", "plu"])
 def test_every_fit_has_the_loss_of_its_own_experiment(spec, changes, activation, tmp_path):
-    own = {field.name: getattr(spec, field.name) for field in dataclasses.fields(fit.FitSpec)}
-    expected = {name: fit.FitSpec(**{**own, **change}) for name, change in changes.items()}
+    own = {field.name: getattr(spec, field.name) for field in dataclasses.fields(fits.FitSpec)}
+    expected = {name: fits.FitSpec(**{**own, **change}) for name, change in changes.items()}
     assert spec.fits() == expected
-    found = series.compute(cell_of(spec, activation), tmp_path)
+    found = run.compute(cell_of(spec, activation), tmp_path)
     assert found["seed"].tolist() == [*range(SEEDS)]
-    losses = [fit.compute(cell_of(one, activation), tmp_path)["final_loss"] for one in expected.values()]
+    losses = [fits.compute(cell_of(one, activation), tmp_path)["final_loss"] for one in expected.values()]
     np.testing.assert_array_equal(found["final_loss"], losses)
 
 
@@ -128,6 +129,6 @@ def test_without_relu_or_plu_nothing_is_compared(capacity):
 def test_tensorflow_s_form_of_adam_is_the_same_fit_with_another_rule(tmp_path):
     one = with_tensorflow(SINE)
     assert dataclasses.replace(one.spec, adam="pytorch") == SINE.spec
-    ours, theirs = (fit.compute(cell_of(short(spec), "tanh"), tmp_path) for spec in (one.spec, SINE.spec))
+    ours, theirs = (fits.compute(cell_of(short(spec), "tanh"), tmp_path) for spec in (one.spec, SINE.spec))
     np.testing.assert_array_equal(ours["history"][0], theirs["history"][0])
     assert not np.array_equal(ours["theta"], theirs["theta"])

@@ -1,4 +1,4 @@
-"""Series of fits: `capacity` over the sizes of networks, `frequency` over k in sin(k x)."""
+"""Series of fits: `capacity` over sizes of networks, `frequency` over k in sin(k x)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment, Runs, Statistic
 from plunit.lab.intervals import Column, median, paired_ratios, ratios
 from plunit.lab.pictures import LinePanel, Picture, count_seeds, draw_lines, list_names, number
-from plunit.lab.train import series as run
-from plunit.lab.train.series import CapacitySpec, FrequencySpec, fraction, name_of
+from plunit.lab.train import capacity_frequency as run
+from plunit.lab.train.capacity_frequency import CapacitySpec, FrequencySpec, fraction, name_of
 
 
 @dataclass(frozen=True)

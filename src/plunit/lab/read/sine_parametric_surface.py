@@ -1,7 +1,6 @@
-"""Sections 2 to 4: fits of the sine, a parametric curve and a surface, how low the loss can get, and maps of it.
+"""Sections 2 to 4: fits of the sine, a parametric curve and a surface, and how low the loss can get.
 
-`FitExperiment` has the statistics and figures of all three, `Reach` those of second-order steps, and `ShapeMap` the
-loss over alpha and c.
+`FitExperiment` has the statistics and figures of all three, `Reach` (`plunit run reach`) those of second-order steps.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from matplotlib.colors import LogNorm
 from matplotlib.ticker import MaxNLocator
 
 from plunit.ensemble import ACTIVATIONS, ENGINES, MLP, forward
@@ -23,10 +21,10 @@ from plunit.ensemble.nonlinearities import title_of
 from plunit.lab import pictures
 from plunit.lab.cell import Arrays, Cell
 from plunit.lab.experiment import Experiment, Runs, Statistic, ratio
-from plunit.lab.intervals import FEWEST, Column, mean, median, ratios, share, worst_if_diverged
+from plunit.lab.intervals import mean, median, ratios, share, worst_if_diverged
 from plunit.lab.pictures import LinePanel, Picture, count_seeds, draw_lines, list_names, list_values, number
-from plunit.lab.train import fit as run
-from plunit.lab.train.fit import FitSpec, ReachSpec, ShapeSpec, counted_steps
+from plunit.lab.train import sine_parametric_surface as run
+from plunit.lab.train.sine_parametric_surface import FitSpec, ReachSpec, counted_steps
 from plunit.pieces import curve, draw_curve, draw_polygons, polygons
 
 GROUP = 64
@@ -42,13 +40,7 @@ _AXES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class FitExperiment(Experiment):
-    """A function fitted by small networks.
-
-    Attributes:
-        noun: its name in sentences.
-    """
-
-    noun: str = ""
+    """A function fitted by small networks."""
 
     activations: ClassVar[tuple[str, ...]] = ("tanh", "relu", "plu", "plu_learned")
     choices = ACTIVATIONS
@@ -103,8 +95,9 @@ class FitExperiment(Experiment):
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:
         """Yield ratios of losses, fractions of dead units, and numbers of pieces."""
+        noun = "final loss on a grid" if self.spec.batch else "final loss"
         for above, below in (("plu", "tanh"), ("relu", "plu"), ("relu", "tanh"), ("plu", "plu_learned")):
-            yield from ratio(runs, above, below, "final_loss", "final loss")
+            yield from ratio(runs, above, below, "final_loss", noun)
             if self.spec.batch:
                 yield from ratio(
                     _last(runs), above, below, "last", "training loss, mean of the last batches,", "train "
@@ -142,7 +135,6 @@ def with_tensorflow(one: FitExperiment) -> Repeated:
         f"{one.title}, with TensorFlow's form of Adam",
         dataclasses.replace(one.spec, adam="tensorflow"),
         one.section,
-        noun=one.noun,
     )
 
 
@@ -328,84 +320,6 @@ def _best_of_groups(arrays: Arrays) -> Arrays:
     return dict(zip(("final_loss", "seed"), (one.min(axis=1) for one in whole), strict=True))
 
 
-@dataclass(frozen=True)
-class ShapeMap(Experiment):
-    """A map of the final loss; `noun` names the fitted function."""
-
-    noun: str = ""
-
-    activations = ("plu",)
-    choices = ACTIVATIONS
-    columns = ("alpha", "c", "final_loss")
-    compute = staticmethod(run.compute_map)
-    engines = tuple(ENGINES)
-    seeds = 32
-    chunk = 4
-
-    def seeds_within(self, seeds: int) -> int:
-        """Return an eighth of the seeds, at least six for an interval and at most 32: each is trained at 257 points."""
-        return min(max(seeds // 8, FEWEST), self.seeds)
-
-    def cost(self, cell: Cell) -> float:
-        """Estimate the work."""
-        grid = len(self.spec.alphas) * len(self.spec.cs)
-        return float(len(cell.seeds) * grid * self.spec.steps * MLP(self.spec.widths).parameters)
-
-    def statistics(self, runs: Runs) -> Iterator[Statistic]:
-        """Yield how the paper's choice ranks on the map of each seed."""
-        if "plu" in runs:
-            losses = table(self.spec, runs["plu"])
-            below = (losses < losses[self.spec.chosen]).mean(axis=(0, 1))
-            words = "median over seeds of the share of the map with a lower loss than the paper's alpha and c"
-            yield Statistic("share of the map below", words, median(below))
-
-    def figures(self, runs: Runs) -> Iterator[Picture]:
-        """Draw the map."""
-        if "plu" not in runs:
-            return
-        losses = table(self.spec, runs["plu"])
-        medians, best = _best(losses)
-        figure, ((axes,),) = pictures.subplots(1, height=4.4)
-        image = axes.imshow(medians, origin="lower", norm=LogNorm(), cmap="cividis", aspect="auto")
-        mark: dict[str, Any] = {"markersize": 14, "markeredgecolor": "black", "linestyle": "none"}
-        axes.plot(*self.spec.chosen[::-1], marker="*", color="white", label="the paper's choice", **mark)
-        axes.plot(*best[::-1], marker="P", color="#7fd6ff", label="lowest", **mark)
-        axes.set_xticks(range(len(self.spec.cs)), [f"{c:g}" for c in self.spec.cs], rotation=60)
-        axes.set_yticks(range(len(self.spec.alphas)), [f"{alpha:g}" for alpha in self.spec.alphas])
-        axes.set(xlabel="c", ylabel="alpha")
-        axes.grid(False)
-        figure.colorbar(image, label="median final loss")
-        pictures.add_legend(figure, axes)
-        frame = figure.legends[0].get_frame()
-        figure.legends[0].set_frame_on(True)
-        frame.set(facecolor="#808080", edgecolor="none")
-        caption = f"{self.title}: median final loss over {losses.shape[-1]} seeds at each point."
-        ends = f"{medians.min():.2g} to {medians.max():.2g}"
-        alt = f"A heat map, c from left to right and alpha upwards; losses go from {ends}."
-        yield Picture(self.name, caption, alt, figure)
-
-    def finding(self, runs: Runs) -> str:
-        """Compare the paper's choice with the best one."""
-        if "plu" not in runs:
-            return ""
-        medians, best = _best(table(self.spec, runs["plu"]))
-        chosen, least = (number(float(medians[at])) for at in (self.spec.chosen, best))
-        where = f"alpha = {self.spec.alphas[best[0]]:g}, c = {self.spec.cs[best[1]]:g}"
-        return f"For {self.noun}, the paper's choice has the median loss {chosen}; the lowest is {least}, at {where}."
-
-
-def table(spec: ShapeSpec, arrays: Arrays) -> Column:
-    """Return the final losses as [alphas, cs, seeds]; losses that diverged are infinite."""
-    losses = arrays["final_loss"].reshape(-1, len(spec.alphas), len(spec.cs))
-    return worst_if_diverged(np.moveaxis(losses, 0, -1))
-
-
-def _best(losses: Column) -> tuple[Column, tuple[int, int]]:
-    medians = np.median(losses, axis=-1)
-    first, second = np.unravel_index(np.argmin(medians), medians.shape)
-    return medians, (int(first), int(second))
-
-
 # The paper does not state the domain of t. The literal reading is that of section 2; its figure shows one period.
 _CURVE = FitSpec("curve", (1, 5, 5, 5, 5, 2), 4096)
 # The paper does not state the number of steps: it is that of section 2.
@@ -416,30 +330,18 @@ SINE = FitExperiment(
     "The sine of section 2, fitted by two hidden layers of three units",
     FitSpec("sine", (1, 3, 3, 1), 2048),
     "2",
-    noun="the sine",
 )
-PARAMETRIC = FitExperiment(
-    "parametric", "The parametric curve of section 3, t in [-2 pi, 2 pi]", _CURVE, "3", noun="the parametric curve"
-)
+PARAMETRIC = FitExperiment("parametric", "The parametric curve of section 3, t in [-2 pi, 2 pi]", _CURVE, "3")
 PERIOD = FitExperiment(
     "parametric-period",
     "The parametric curve of section 3, one period of t",
     dataclasses.replace(_CURVE, low=0.0, high=2 * math.pi),
     "3",
-    noun="one period of the parametric curve",
 )
-SURFACE = FitExperiment("surface", "The surface of section 4, x^2 - y^2", _SADDLE, "4", noun="the surface")
+SURFACE = FitExperiment("surface", "The surface of section 4, x^2 - y^2", _SADDLE, "4")
 REACH = Reach("reach", "How low the loss on the sine can get, by second-order steps", ReachSpec(**vars(SINE.spec)), "2")
-
-
-def _map(fit: FitExperiment) -> ShapeMap:
-    title = f"Final loss on {fit.noun} for other alpha and c"
-    return ShapeMap(f"map-{fit.name}", title, ShapeSpec(**vars(fit.spec)), noun=fit.noun)
-
-
-MAPS = (_map(SINE), _map(PARAMETRIC))
 
 EXPERIMENTS = (
     *(SINE, with_tensorflow(SINE), PARAMETRIC, PERIOD, with_tensorflow(PARAMETRIC), SURFACE, with_tensorflow(SURFACE)),
-    *(REACH, *MAPS),
+    REACH,
 )
