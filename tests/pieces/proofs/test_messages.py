@@ -15,7 +15,7 @@ from plunit.pieces import (
     polygons,
 )
 from plunit.pieces.proofs.properties import Property
-from plunit.pieces.proofs.questions import holds
+from plunit.pieces.proofs.verdicts import holds
 
 NET, BOX = dense_network(0, 3, 4, 2), [(-1, 1)] * 3
 LINE = curve(dense_network(0, 1, 4, 1), -1, 1)

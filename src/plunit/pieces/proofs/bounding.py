@@ -25,7 +25,7 @@ from plunit.pieces.activation import Functions, at_pieces
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.merging import merge_units
 from plunit.pieces.networks import Layer, Network, exact_outputs
-from plunit.pieces.proofs.numpy_bounds import bound_in_numpy, box_forms
+from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
 from plunit.pieces.proofs.properties import Condition, Domain
 from plunit.pieces.rewriting import without_clip
 from plunit.pieces.rounding import FLOOR, outward, roundings
@@ -301,49 +301,15 @@ def _bound_compiled(query: Query, nodes: Nodes, found: Answer, seconds: float) -
         gradient=found.gradient,
         seconds=seconds,
     )
-    return _call(library("prove").plunit_prove, query, parts)
+    return call_prover(library("prove").plunit_prove, query, parts)
 
 
-def _call(program: Any, query: Query, nodes: Any) -> bool:
+def call_prover(program: Any, query: Query, nodes: Any) -> bool:
+    """Call a function of the compiled program on several threads; return whether all nodes are done."""
     counter, results = ctypes.c_int64(0), list[int]()
     call = program, ctypes.byref(query.task), ctypes.byref(nodes), ctypes.byref(counter)
     run_on_threads(lambda: results.append(call_program(*call)), min(processors(), nodes.nodes))
     return not any(results)
-
-
-class LinearBounds:
-    """Linear functions above and below the first output of a network, f(x) <= y + a (x - m) in a box with middle m.
-
-    Args:
-        net: the network.
-        box: [in, 2], which contains all boxes.
-        engine: "native" or "numpy"; by default the faster one that is there.
-    """
-
-    def __init__(self, net: Network, box: Floats, engine: str | None = None) -> None:
-        domain = Domain(box, np.zeros((0, net.inputs)), np.zeros(0))
-        goal = np.eye(1, net.outputs)
-        self.query = Query.of(net, domain, [np.concatenate([goal, -goal])])
-        self.engine = engine or ("numpy" if why_not_native("prove") else "native")
-
-    def __call__(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return y [n, 2] and a [n, 2, in] for the boxes low <= x <= high, [n, in]; the bound from above comes first.
-
-        The middle is low / 2 + high / 2 as computed.
-        """
-        forms = box_forms(self.query, low, high) if self.engine == "numpy" else self._compiled_forms(low, high)
-        a, b, middle = forms[..., :-1], forms[..., -1], (low / 2 + high / 2)[..., None]
-        size = (np.abs(a) @ np.abs(middle))[..., 0] + np.abs(b)
-        at = b + (a @ middle)[..., 0] + roundings(2 * a.shape[2] + 8) * size + FLOOR
-        return at * [1.0, -1.0], a * [[1.0], [-1.0]]
-
-    def _compiled_forms(self, low: Floats, high: Floats) -> Floats:
-        (n, inputs), units = low.shape, len(self.query.net.tables.knots)
-        ranges = np.broadcast_to([-np.inf, np.inf], (n, units, 2)).copy()
-        forms = np.full((n, 2, inputs + 1), np.nan)
-        nodes = ProofNodes(nodes=n, box=np.stack([low, high], axis=2), range=ranges, cut=forms, seconds=np.inf)
-        _call(library("prove").plunit_forms, self.query, nodes)
-        return forms
 
 
 def prover() -> str:

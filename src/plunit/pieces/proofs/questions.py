@@ -1,9 +1,9 @@
-"""Questions about values and rules: how large, how small, how far apart, and whether a property holds."""
+"""Questions about values: how large, how small, how far apart."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import index
 from typing import overload
@@ -11,17 +11,18 @@ from typing import overload
 import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.boxes import box_array, box_text, check_size
+from plunit.pieces.boxes import box_array, box_text
 from plunit.pieces.exact import line_curves
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.merging import merge_units
-from plunit.pieces.networks import Network, check_network
+from plunit.pieces.networks import Network
 from plunit.pieces.programs import Program
-from plunit.pieces.proofs.aims import Inputs, LargestGoal, Margin, ProgramGoal, ProgramMargin
+from plunit.pieces.proofs.aims import LargestGoal
 from plunit.pieces.proofs.bounding import ReducedNetwork
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
-from plunit.pieces.proofs.properties import Box, Case, Constraints, Domain, Impossible, Property
+from plunit.pieces.proofs.program_aims import Inputs, ProgramGoal
+from plunit.pieces.proofs.properties import Box, Constraints, Domain, Impossible
 from plunit.pieces.rewriting import difference
 from plunit.pieces.rounding import FLOOR
 
@@ -30,9 +31,6 @@ PROVED = 1e-6
 
 GAP = 1e-10
 """The search ends when the two agree to this fraction of the largest |f| that was seen."""
-
-TOGETHER = 20_000
-"""The maximum number of cases of one search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +111,7 @@ def maximum(
     >>> found.value, round(found.bound, 6), found.proved
     (3.0, 3.0, True)
     """
-    asked, goal = _question(net, box, constraints), _one_output(net, output)
-    best = _largest(net, asked, goal, Effort.of(time_limit, progress))
-    return _with_claim(best, net, box, constraints, f"y[{output}] <= {best.bound!r}")
+    return _extreme(net, box, output, constraints, Effort.of(time_limit, progress), 1.0)
 
 
 def minimum(
@@ -128,18 +124,23 @@ def minimum(
     progress: Report | None = None,
 ) -> Optimum:
     """Min f(x) over x in the box: where it is, and a bound that no value is below; arguments as `maximum`."""
-    asked, goal = _question(net, box, constraints), _one_output(net, output)
-    best = _largest(net, asked, -goal, Effort.of(time_limit, progress))
-    best = replace(best, value=-best.value, bound=-best.bound)
-    return _with_claim(best, net, box, constraints, f"y[{output}] >= {best.bound!r}")
+    return _extreme(net, box, output, constraints, Effort.of(time_limit, progress), -1.0)
 
 
-def _with_claim(best: Optimum, net: Network | Program, box: Box, constraints: Constraints, claim: str) -> Optimum:
+def _extreme(
+    net: Network | Program, box: Box, output: int, constraints: Constraints, effort: Effort, sign: float
+) -> Optimum:
+    """Return the maximum of an output (sign 1) or its minimum (sign -1); for a program with the claim in words."""
+    asked = _question(net, box, constraints)
+    goal = sign * np.eye(net.outputs)[check_index(output, net.outputs, "output", "outputs")]
+    best = _largest(net, asked, goal, effort)
+    best = replace(best, value=sign * best.value, bound=sign * best.bound)
     if not isinstance(net, Program):
         return best
     where = box_text(box_array(net.net, box, fixed=True))
     meets = "" if constraints is None else " that meets the constraints of the question"
-    return replace(best, program=net, claim=f"{claim} for every x in {where}{meets}")
+    claim = f"y[{output}] {'<=' if sign > 0 else '>='} {best.bound!r} for every x in {where}{meets}"
+    return replace(best, program=net, claim=claim)
 
 
 def bounds(
@@ -237,10 +238,6 @@ def _largest_of_program(inputs: Inputs, goal: Floats, effort: Effort) -> Optimum
     return replace(best, x=inputs.x(place, 0)[0], q=program.integers_at(place[0]))
 
 
-def _one_output(net: Network | Program, output: int) -> Floats:
-    return np.asarray(np.eye(net.outputs)[check_index(output, net.outputs, "output", "outputs")])
-
-
 def _signed_outputs(net: Network | Program) -> list[Floats]:
     return [sign * row for sign in (-1.0, 1.0) for row in np.eye(net.outputs)]
 
@@ -273,132 +270,3 @@ def largest_of(found: list[Optimum]) -> Optimum:
         proved=all(part.proved or part.bound <= best.value for part in found),
         seconds=sum(part.seconds for part in found),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Verdict:
-    """The answer of `holds`.
-
-    status: "proved", "refuted" or "undecided"; x, y: [in] and [out], a counterexample and the output there, in exact
-    arithmetic or of the program that was asked about, None unless refuted; seconds: how long it took; reason: why it is
-    undecided; q: [in], the integers at x of a program in fixed point; program: the one that was asked about, if one
-    was; claim: the property in words, if it is proved of the program.
-    """
-
-    status: str
-    x: Floats | None
-    y: Floats | None
-    seconds: float
-    reason: str = ""
-    q: Ints | None = None
-    program: Program | None = None
-    claim: str = ""
-
-
-def holds(
-    net: Network | Program, property: Property, *, time_limit: float | None = SECONDS, progress: Report | None = None
-) -> Verdict:
-    """Decide whether a property is true of a network, for all x at once.
-
-    "proved" and "refuted" are certain for the network in exact arithmetic with its float64 weights: bounds are rounded
-    outward, and a witness is evaluated in exact arithmetic wherever rounding could decide. `load` says where weights
-    are those of a file, and where they are rounded from them. "undecided" means that the time limit is reached, or that
-    a value cannot be told apart from its limit.
-
-    >>> from plunit.pieces import activation, network
-    >>> net = network([([[1.0, -1.0]], [0.5]), activation.plu(), ([[2.0]], [0.0])])
-    >>> holds(net, Property.always([(-1, 1)] * 2, rows=[[1.0]], limits=[2.4])).status
-    'proved'
-    >>> holds(net, Property.always([(-1, 1)] * 2, rows=[[1.0]], limits=[2.2])).x
-    array([ 1., -1.])
-    """
-    if not isinstance(net, Program):
-        check_network(net)
-    if not isinstance(property, Property):
-        raise TypeError(f"holds takes a Property, got {type(property).__name__}; Property.always(box, rows, limits)")
-    property.check_fits(net)
-    if isinstance(net, Network):
-        check_size(net, np.abs([case.box for case in property.cases]).max(axis=(0, 2)))
-    effort, start = Effort.of(time_limit, progress), time.monotonic()
-    reasons = []
-    for aim in [_margin(net, cases) for cases in _groups(property)]:
-        left = effort.after(start)
-        if not left.seconds:
-            reasons.append(f"time limit reached after {time.monotonic() - start:.1f} s")
-            break
-        verdict = _decide(aim, left)
-        if verdict.status == "refuted":
-            return replace(verdict, seconds=time.monotonic() - start)
-        if verdict.status == "undecided":
-            reasons.append(verdict.reason)
-    seconds = time.monotonic() - start
-    if reasons:
-        return Verdict("undecided", None, None, seconds, reasons[0])
-    program = net if isinstance(net, Program) else None
-    claim = "" if program is None else property.claim
-    return Verdict("proved", None, None, seconds, program=program, claim=claim)
-
-
-def claims(answers: Sequence[Verdict | Optimum], program: Program) -> list[str]:
-    """Return what was proved about a program, in words; ValueError if an answer is not a proof about this program."""
-    for one in answers:
-        if one.program is None or one.program.identity != program.identity or not one.claim:
-            raise ValueError(
-                f"only what was proved about this program can be stated, got {str(one)[:100]}; ask holds or maximum "
-                "about the FixedNetwork that is saved, or about FloatNetwork(net, dtype)"
-            )
-    return [line for one in answers for line in one.claim.splitlines()]
-
-
-def _margin(net: Network | Program, cases: list[Case]) -> Margin:
-    return ProgramMargin.of(Inputs(net, cases)) if isinstance(net, Program) else Margin(net, cases)
-
-
-def _groups(property: Property) -> list[list[Case]]:
-    """Return cases that differ in only their boxes and limits, and have no constraints, together."""
-    groups: dict[object, list[Case]] = {}
-    for i, case in enumerate(property.cases):
-        key = tuple((one.rows.tobytes(), one.strict) for one in case.conditions)
-        groups.setdefault((key, i if len(case.limits) else None), []).append(case)
-    return [cases[i : i + TOGETHER] for cases in groups.values() for i in range(0, len(cases), TOGETHER)]
-
-
-def _decide(aim: Margin, effort: Effort) -> Verdict:
-    """Return the verdict on the cases of an aim; its seconds are not set."""
-    if (np.diff(aim.query.first) == 0).any():  # a condition without rows is met everywhere
-        return _any_point(aim)
-    least = 0.0 if aim.open else float(np.nextafter(0.0, -1.0))  # a margin of 0 is inside of a closed case
-    try:
-        found = search(aim, aim.boxes, effort, least=least, accept=aim.witness)
-    except Impossible:  # no x meets the constraints
-        return Verdict("proved", None, None, 0.0)
-    if found.found:
-        return _refutation(aim, found.x, found.case)
-    if found.ended and found.bound <= least:
-        return Verdict("proved", None, None, 0.0)
-    known = f"the largest margin found is {found.value:.3g}, and none is above {found.bound:.3g}"
-    closed = "; open bounds of inputs count as closed here" if any(case.exact for case in aim.cases) else ""
-    why = "a value is too close to its limit" if found.ended else "time limit reached"
-    return Verdict("undecided", None, None, 0.0, f"{why}: {known}{closed}")
-
-
-def _any_point(aim: Margin) -> Verdict:
-    """Return the verdict where every x in a case is a counterexample."""
-    reason = ""
-    for number, case in enumerate(aim.cases):
-        try:
-            x = case.points(1)[0]
-        except Impossible:
-            continue
-        if case.contains(x):
-            return _refutation(aim, x, number)
-        reason = "no x was found that meets the constraints exactly"
-    return Verdict("undecided" if reason else "proved", None, None, 0.0, reason)
-
-
-def _refutation(aim: Margin, x: Floats, case: int) -> Verdict:
-    if isinstance(aim, ProgramMargin):
-        program = aim.inputs.program
-        at = aim.inputs.x(x[None], case)[0]
-        return Verdict("refuted", at, program.run(x[None])[0], 0.0, "", program.integers_at(x))
-    return Verdict("refuted", x, aim.net(x), 0.0)
