@@ -22,8 +22,8 @@ class LinearBounds:
 
     Args:
         net: the network.
-        box: [in, 2], which contains all boxes.
-        engine: "native" or "numpy"; by default the faster one that is there.
+        box: [in, 2], a box that contains all others.
+        engine: "native" or "numpy"; by default the faster one that is available.
     """
 
     def __init__(self, net: Network, box: Floats, engine: str | None = None) -> None:
@@ -55,7 +55,7 @@ class LinearBounds:
 def _box_forms(query: Query, low: Floats, high: Floats) -> Floats:
     """Return forms a x + b above the goals in the boxes low <= x <= high, [n, in]: a and b, [n, goals, in + 1].
 
-    `_bound_layer` does the same on one box with cuts. Here boxes are rows of the same arrays.
+    `numpy_bounds` does the same for one box with cuts. Here the boxes are rows of the arrays.
     """
     net, reach, lines, terms, start = query.net, np.maximum(np.abs(low), np.abs(high)), list[Lines](), list[Floats](), 0
     size, error = reach, roundings(4 * sum(net.widths) + 64) * 1.0001

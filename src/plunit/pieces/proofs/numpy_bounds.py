@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 
 ROUNDS = 4
-"""The largest number of further forms of a goal, which touch where the last program had its largest value."""
+"""The maximum number of further forms of a goal, which touch where the last linear program had its maximum."""
 
 BINS = 64
 """The number of bins into which the range of a unit is divided."""
 
 ENOUGH = 0.95
-"""Another round is made if the last one left at most this fraction of the bound."""
+"""Another round follows if the last one left at most this fraction of the bound."""
 
 MOST_COLUMNS = 256
 """The maximum number of columns of a zonotope whose longest vector is bounded by their products."""
@@ -52,7 +52,7 @@ class _Node:
 
 
 def bound_in_numpy(query: Query, nodes: Nodes, found: Answer, seconds: float) -> bool:
-    """Do what `bounding.bound_nodes` promises; return whether all nodes are done. The clock is read between layers."""
+    """Do the work of `bounding.bound_nodes`; return whether all nodes are done. The clock is read between layers."""
     end = time.monotonic() + seconds
     for n in range(len(nodes)):
         done = _step(query, nodes, found, n, end, pinned=False)
@@ -90,7 +90,7 @@ def _step(query: Query, nodes: Nodes, found: Answer, n: int, end: float, *, pinn
 
 
 def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[tuple[int, float, float]]:
-    """Return (unit, sign, value) for what is known of layer k: sign z >= sign value."""
+    """Return what is known about the units of layer k as (unit, sign, value), for sign z >= sign value."""
     start = sum(node.query.net.widths[1 : k + 1])
     stop = start + node.query.net.widths[k + 1]
     if pinned:  # all units are on one piece, whose ends cut the region
@@ -160,7 +160,7 @@ def _unit_forms(node: _Node, k: int, units: Ints, signs: Floats) -> tuple[Floats
 
 
 def _substitute(node: _Node, k: int, a: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats, list[Floats]]:
-    """Go back to x from a y + constant, y the inputs of layer k; also return a for each layer, the first one first."""
+    """Bound a y + constant, y the inputs of layer k, by forms in x; also return a at each layer, first to last."""
     before = zip(node.query.net.layers[:k], node.lines, node.terms, strict=False)
     steps = [(layer, own.slope[:, None], own.constant[:, None], terms[None]) for layer, own, terms in before]
     reach = np.maximum(np.abs(node.region.low), np.abs(node.region.high))
@@ -185,7 +185,7 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
     for c in np.flatnonzero(nodes.bounds[n] > NEVER):
         group = range(query.first[c], query.first[c + 1])
         least = min(region.over_box(forms[g], over(constants[g], floor[g])) for g in group)
-        everything = region.with_input(0.0, max(least, 0.0))  # the largest t >= 0 that all goals exceed their floors by
+        everything = region.with_input(0.0, max(least, 0.0))  # maximise t >= 0, by which all goals exceed their floors
         everything.empty |= least < 0
         more, shifts, top = forms, constants, np.inf
         for rounds in range(ROUNDS + 1):
@@ -209,7 +209,7 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
 def _touch(node: _Node, x: Floats) -> _Node:
     """Return the node with lines that touch the graphs of the units where the network is at x.
 
-    They touch in the middle of a bin of the range: at its ends all edges would do, and rounding would choose.
+    They touch in the middle of a bin of the range: at the ends any edge would do, and rounding would choose one.
     """
     y, lines = x, []
     for k, (weight, bias, f) in enumerate(node.query.layers):
@@ -260,17 +260,17 @@ def _bound_gradient(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
 
 
 def _longest(centre: Floats, columns: Floats, off: Floats) -> float:
-    """Return a bound on the 2-norm of g + d for all g = centre + e @ columns with |e_i| <= 1, and |d| <= off by parts.
+    """Return a bound on the 2-norm of g + d for all g = centre + e @ columns with |e_i| <= 1, and |d_i| <= off_i.
 
     |g|^2 is at most |centre|^2 + 2 sum |centre column_i| + sum |column_i column_k|: products cancel where their sizes
-    do not. `more` bounds the rounding of the products: all their terms together are at most |size|^2. To add E^2
-    products that are not negative takes E^2 roundings, of which the root keeps half: at most E^2 u |size| is lost. The
-    caller's `off` holds this, too: it is at least gamma_4E (2 + E) size, as a column stands for a unit. |d| is at most
-    the sum of its parts.
+    do not. `more` bounds the rounding of the products: all their terms together are at most |size|^2. Adding E^2
+    nonnegative products takes E^2 roundings, which the root halves: at most E^2 u |size| is lost. The caller's `off`
+    includes this: it is at least gamma_4E (2 + E) size, because each column belongs to a unit. |d| is at most the sum
+    of its components.
     """
     if len(columns) > MOST_COLUMNS:
         return np.inf
-    with np.errstate(over="ignore", invalid="ignore"):  # a square that overflows bounds nothing
+    with np.errstate(over="ignore", invalid="ignore"):  # a square that overflows gives no bound
         size = np.abs(centre) + np.abs(columns).sum(axis=0)
         square = centre @ centre + 2 * np.abs(columns @ centre).sum() + np.abs(columns @ columns.T).sum()
         more = roundings(4 * (len(columns) + len(centre)) + 64) * (size @ size)
@@ -290,7 +290,7 @@ def _slopes(node: _Node, start: int, count: int) -> tuple[Floats, Floats]:
 
 
 def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
-    """Return where to branch: a unit's split removes its gap, an input's halves the gaps that the input causes."""
+    """Return where to branch: splitting a unit removes its gap, halving an input halves the gaps that it causes."""
     gap = np.concatenate([np.zeros((2, 0)), *(lines.gap for lines in node.lines)], axis=1)
     knot = np.concatenate([np.zeros((2, 0), dtype=np.int64), *(lines.knot for lines in node.lines)], axis=1)
     if not (scores > 0).any():  # where the goals are exact, the cuts need not be
@@ -305,7 +305,7 @@ def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
     whole = parts.sum(axis=1)
     shares = (scores / np.where(whole > 0, whole, np.inf)) @ parts
     unit, axis = int(scores.argmax()), int(shares.argmax())
-    # a gradient's gap stays as wide as it is until the unit is on one piece
+    # the gap of a gradient does not shrink before the unit is on one piece
     if (8.0 if node.query.gradient else 1.0) * scores[unit] < shares[axis]:
         return axis, -1
     return len(shares) + unit, int(knot[int(gap[0, unit] < gap[1, unit]), unit])

@@ -29,14 +29,14 @@ NEAR = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The inputs of a program in the boxes of some cases, which have the same rows of constraints."""
+    """The inputs of a program in the boxes of some cases, whose constraints have the same rows."""
 
     program: Program
     cases: list[Case]
 
     @classmethod
     def of(cls, program: Program, box: Any, constraints: Constraints) -> Inputs:
-        """Take all inputs in a box that meet constraints."""
+        """Return all inputs in a box that meet the constraints."""
         sides = box_array(program.net, box, fixed=True)
         anything = Condition(np.zeros((1, program.net.outputs)), np.ones(1))
         return cls(program, [Case(sides, *constraint_rows(constraints, len(sides)), (anything,))])
@@ -50,21 +50,21 @@ class Inputs:
 
     @property
     def step(self) -> Floats:
-        """The distance of neighbouring places of each input, where they are evenly spaced."""
+        """The distance between neighbouring places of each input, if they are evenly spaced."""
         return np.asarray(self.program.step)
 
     @cached_property
     def error(self) -> Floats:
-        """A bound on the distance of the program from its real-number network, in all cases."""
+        """A bound on the distance between the program and its real-number network, in all cases."""
         outer = np.stack([self.sides[..., 0].min(axis=0), self.sides[..., 1].max(axis=0)], axis=1)
         return self.program.error(outer)
 
     def nearest(self, places: Floats, case: Ints) -> Floats:
-        """Return the places of inputs of each case that are nearest to places [n, in]."""
+        """Return the places of inputs, each within its case, that are nearest to places [n, in]."""
         return np.clip(self.program.nearest(places), self.sides[case, :, 0], self.sides[case, :, 1])
 
     def real_case(self, number: int) -> Case:
-        """Return the case of the real-number network that holds every input of a case of the program."""
+        """Return a case of the real-number network that contains every input in a case of the program."""
         case = self.cases[number]
         offset, step = self.program.offset, self.program.step
         reach = np.zeros(len(case.box)) if step is None else 0.51 * step + 4 * EPS * np.abs(case.box).max(axis=1)
@@ -76,12 +76,12 @@ class Inputs:
 
     @cached_property
     def real_question(self) -> tuple[ReducedNetwork, Domain]:
-        """The real-number network and its domain, where there is one case."""
+        """The real-number network and its domain, if there is only one case."""
         case = self.real_case(0)
         return ReducedNetwork.of(self.program.real, case.box), Domain(case.box, case.rows, case.limits)
 
     def _relax(self, condition: Condition) -> Condition:
-        """Return a condition that the real-number network meets where the program meets this one."""
+        """Return a condition that the real-number network meets wherever the program meets this one."""
         if not len(condition.rows):
             return Condition(np.zeros((1, condition.rows.shape[1])), np.ones(1), condition.strict)
         slack = np.abs(condition.rows) @ self.error * (1 + 2 * len(self.error) * EPS)
@@ -102,7 +102,7 @@ class Inputs:
         return found
 
     def first_witness(self, places: Floats, case: int) -> Floats | None:
-        """Return the first of places [n, in] that is in the case with the output of the program, None if none is."""
+        """Return the first of places [n, in] that, with the program's output, is in the case; None if there is none."""
         y = self.program.run(places)
         meets = np.zeros(len(y), dtype=np.bool_)
         for condition in self.cases[case].conditions:
@@ -134,30 +134,30 @@ class _Stepped:
 
     @property
     def lattice(self) -> Any:
-        """The aim itself, None for a program whose places are not evenly spaced."""
+        """The aim itself, or None if the places of the program are not evenly spaced."""
         return None if self.inputs.program.step is None else self
 
     def snap(self, boxes: Floats) -> Floats:
-        """Shrink boxes [n, in, 2] to the places in them, in place, and return the number of places in each."""
+        """Move the ends of boxes [n, in, 2] inwards to the nearest places, and return the number of places in each."""
         step = self.inputs.step
         low, high = np.ceil(boxes[..., 0] / step), np.floor(boxes[..., 1] / step)
         boxes[..., 0], boxes[..., 1] = low * step, np.maximum(low, high) * step
         return np.asarray(np.maximum(high - low + 1, 0.0).prod(axis=1))
 
     def widest(self, boxes: Floats) -> Ints:
-        """Return the input of each box that has the most places."""
+        """Return, for each box, the index of the input with the most places."""
         return np.asarray(np.argmax((boxes[..., 1] - boxes[..., 0]) / self.inputs.step, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramGoal(_Stepped, LargestGoal):
-    """The aim that makes one output of a program, or its negative, large; `net` and `domain` are the real network's."""
+    """The aim of maximising an output of a program, or its negative; `net` and `domain` are the real network's."""
 
     inputs: Inputs
 
     @classmethod
     def of(cls, inputs: Inputs, goal: Floats) -> ProgramGoal:
-        """Take the real-number network of a program."""
+        """Return the aim for inputs that are one case."""
         return cls(*inputs.real_question, goal, inputs)
 
     @property
@@ -172,11 +172,11 @@ class ProgramGoal(_Stepped, LargestGoal):
         return values, self.query.gradients(slopes, np.broadcast_to(self.goal, y.shape))
 
     def floors(self, case: Ints, least: float) -> Floats:
-        """Return what the real-number network reaches where the program reaches `least`."""
+        """Return a value that the real-number network reaches wherever the program reaches `least`."""
         return super().floors(case, np.nextafter(least - self._error, -np.inf))
 
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
-        """Return the bounds of the program, which its ranges may lower."""
+        """Return bounds on the values of the program, which its ranges may tighten."""
         found = super().bounds(nodes, answer, np.nextafter(least - self._error, -np.inf)) + self._error
         found = np.nextafter(found, np.inf)
         low, high = self.inputs.program.ranges(nodes.box[..., 0], nodes.box[..., 1])
@@ -193,29 +193,29 @@ class ProgramGoal(_Stepped, LargestGoal):
 
 @dataclass(frozen=True, eq=False)
 class ProgramMargin(_Stepped, Margin):
-    """The aim that looks for inputs of a program whose outputs are in a case; `cases` are the real network's."""
+    """The aim of finding an input of a program that is in a case; `cases` are those of the real network."""
 
     inputs: Inputs
 
     @classmethod
     def of(cls, inputs: Inputs) -> ProgramMargin:
-        """Relax the cases by the distance of a program from its real-number network."""
+        """Return the aim, with cases relaxed by the distance between the program and its real-number network."""
         return cls(inputs.program.real, [inputs.real_case(i) for i in range(len(inputs.cases))], inputs)
 
     @cached_property
     def _own_limits(self) -> Floats:
-        """What the goals of the program must reach in each case; a condition without rows has one that always is."""
+        """The values that the program's goals must reach in each case; without rows, one that is always reached."""
         parts = [
             [one.limits if len(one.limits) else np.ones(1) for one in case.conditions] for case in self.inputs.cases
         ]
         return -np.stack([np.concatenate(part) for part in parts])
 
     def witness(self, x: Floats, case: int) -> Floats | None:
-        """Return the nearest place if it is in the case with the output of the program."""
+        """Return the nearest place if it is, with the program's output, in the case; else None."""
         return self.inputs.first_witness(self.inputs.nearest(x[None], np.array([case])), case)
 
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
-        """Return the largest bound of a condition, -inf where the ranges of the program meet none."""
+        """Return the largest bound of a condition, -inf where the program's ranges rule out all of them."""
         low, high = self.inputs.program.ranges(nodes.box[..., 0], nodes.box[..., 1])
         goals, limits = self.query.goals, self._own_limits[nodes.case]
         with np.errstate(invalid="ignore"):

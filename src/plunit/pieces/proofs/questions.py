@@ -27,21 +27,21 @@ from plunit.pieces.rewriting import difference
 from plunit.pieces.rounding import FLOOR
 
 PROVED = 1e-6
-"""A value is proved if no other can be larger by more than this fraction of the largest |f| that was seen."""
+"""A value is proved if no other can exceed it by more than this fraction of the largest |f| found."""
 
 GAP = 1e-10
-"""The search ends when the two agree to this fraction of the largest |f| that was seen."""
+"""The search ends when value and bound agree to this fraction of the largest |f| found."""
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
     """An extreme value and its proof.
 
-    x: [in], where it is reached, NaN if no input that meets the constraints was found; value: the output at x; bound:
-    no value in the domain is beyond it, whatever the rounding errors; proved: value and bound agree to 1e-6 of the
-    largest output that was seen, or to twice the proved rounding error of a program in floating point; seconds: how
-    long it took; q: [in], the integers at x of a program in fixed point; program: the one that was asked about, if one
-    was; claim: what the bound says about it, in words.
+    x: [in], where the value is reached, NaN if no input was found that meets the constraints; value: the output at x;
+    bound: no value in the domain lies beyond it, rounding errors included; proved: whether value and bound agree to
+    1e-6 of the largest output found, or to twice the proved rounding error of a program in floating point; seconds: the
+    time it took; q: [in], the integers at x of a program in fixed point; program: the program in question, if any;
+    claim: what the bound says about that program, in words.
     """
 
     x: Floats
@@ -55,7 +55,7 @@ class Optimum:
 
     @classmethod
     def of(cls, found: Extreme, value: float, seconds: float, error: float = 0.0) -> Optimum:
-        """Compare the value with its bound."""
+        """Return the result of a search, proved if value and bound are close enough."""
         near = PROVED * max(found.scale, abs(value)) + FLOOR + 2 * error
         proved = bool(np.isfinite(value) and found.bound - value <= near)
         return cls(found.x, value, float(max(found.bound, value)), proved, seconds)
@@ -65,12 +65,12 @@ class Optimum:
 
 
 class Undecided(Exception):
-    """Neither answer was proved: time is over, or a value is too close to 0. `best` has the best point and a bound."""
+    """Neither answer was proved: the time ran out, or a value is too close to 0. `best` has a point and a bound."""
 
     def __init__(self, best: Optimum, what: str = "largest value", beyond: str = "above") -> None:
         super().__init__(
             f"undecided after {best.seconds:.0f} s: the {what} found is {best.value:.9g}, and none is {beyond} "
-            f"{best.bound:.9g}; raise time_limit or take a smaller box, unless both are 0 to rounding"
+            f"{best.bound:.9g}; raise time_limit or use a smaller box, unless both are 0 up to rounding"
         )
         self.best = best
 
@@ -93,15 +93,15 @@ def maximum(
     time_limit: float | None = SECONDS,
     progress: Report | None = None,
 ) -> Optimum:
-    """Max f(x) over x in the box: where it is, and a bound that no value exceeds.
+    """Return the maximum of f(x) over x in the box: where it is, its value, and a bound that no value exceeds.
 
     Args:
-        net: a single network; or a program, a `FixedNetwork` or a `FloatNetwork`, whose own outputs count then, at the
-            inputs that it can get. The answer is exact for fixed point.
+        net: a single network, or a program (`FixedNetwork` or `FloatNetwork`). The maximum of a program is that of its
+            own outputs over all inputs it can receive; in fixed point it is exact if proved.
         box: a pair (low, high) for each input; low == high fixes an input.
-        output: which output.
-        constraints: (A, b) for A x <= b besides the box.
-        time_limit: in seconds; None for no limit. When it is over, the best point and the bound so far are returned,
+        output: the index of the output.
+        constraints: (A, b) for A x <= b, in addition to the box.
+        time_limit: in seconds; None for no limit. When it is reached, the best point and the bound so far are returned,
             and `proved` is False.
         progress: a function that is called with the progress, such as print.
 
@@ -123,7 +123,7 @@ def minimum(
     time_limit: float | None = SECONDS,
     progress: Report | None = None,
 ) -> Optimum:
-    """Min f(x) over x in the box: where it is, and a bound that no value is below; arguments as `maximum`."""
+    """Return the minimum of f(x) over x in the box, and a bound that no value is below; arguments as in `maximum`."""
     return _extreme(net, box, output, constraints, Effort.of(time_limit, progress), -1.0)
 
 
@@ -151,7 +151,7 @@ def bounds(
     time_limit: float | None = SECONDS,
     progress: Report | None = None,
 ) -> Bounds:
-    """Low <= f(x) <= high for every output, each as narrow as can be; `time_limit` is for all of them together."""
+    """Return low <= f(x) <= high for every output, as tight as possible; `time_limit` is for all outputs together."""
     asked, effort = _question(net, box, constraints), Effort.of(time_limit, progress)
     tops = [_largest(net, asked, goal, share) for goal, share in shares(_signed_outputs(net), effort)]
     low, high = np.split(np.array([top.bound for top in tops]), 2)
@@ -179,7 +179,7 @@ def distance(
     time_limit: float | None = SECONDS,
     progress: Report | None = None,
 ) -> Optimum | float:
-    """Sup |f(x) - g(x)| over the box and all outputs, of two networks; or of two curves over their domain.
+    """Return sup |f(x) - g(x)| of two networks over the box and all outputs, or of two curves over their domain.
 
     >>> from plunit.pieces import activation, network
     >>> f = network([(np.eye(3), np.zeros(3)), activation.plu(), ([[1.0, 1.0, 1.0]], [0.0])])
@@ -189,14 +189,14 @@ def distance(
     """
     if isinstance(one, Curve) and isinstance(other, Curve):
         if box is not None or constraints is not None:
-            raise TypeError("curves have their own domain; give only distance(one, other)")
+            raise TypeError("curves have their own domain; call distance(one, other) without a box or constraints")
         return line_curves.curve_distance(one, other)
     if not (isinstance(one, Network) and isinstance(other, Network)) or box is None:
         raise TypeError(
             f"distance takes two curves, or two networks and a box, got {type(one).__name__}, {type(other).__name__}"
             f"{' without a box' if box is None else ''}"
         )
-    start, both = time.monotonic(), merge_units(difference(one, other))  # what is equal in both cancels exactly
+    start, both = time.monotonic(), merge_units(difference(one, other))  # units that are equal in both cancel exactly
     asked, effort = _question(both, box, constraints), Effort.of(time_limit, progress).after(start)
     return largest_of([_largest(both, asked, goal, share) for goal, share in shares(_signed_outputs(both), effort)])
 
@@ -205,7 +205,7 @@ _Question = tuple[ReducedNetwork, Domain] | Inputs
 
 
 def _question(net: Network | Program, box: Box, constraints: Constraints) -> _Question:
-    """Return what is the same for all outputs."""
+    """Return the part of a question that is the same for all outputs."""
     if isinstance(net, Program):
         return Inputs.of(net, box, constraints)
     domain = Domain.of(net, box, constraints)
@@ -243,7 +243,7 @@ def _signed_outputs(net: Network | Program) -> list[Floats]:
 
 
 def check_index(value: int, count: int, name: str, what: str) -> int:
-    """Check the index of one of `count` inputs or outputs."""
+    """Return the index of one of `count` inputs or outputs as an int; ValueError if it is out of range."""
     try:
         found = -1 if isinstance(value, (bool, np.bool_)) else index(value)
     except TypeError:
@@ -254,7 +254,7 @@ def check_index(value: int, count: int, name: str, what: str) -> int:
 
 
 def shares(goals: list[Floats], effort: Effort) -> Iterator[tuple[Floats, Effort]]:
-    """Yield each goal with a fair share of the time that is left."""
+    """Yield each goal with a fair share of the remaining time."""
     end = time.monotonic() + effort.seconds
     for done, goal in enumerate(goals):
         left = max(end - time.monotonic(), 0.0)
@@ -262,7 +262,7 @@ def shares(goals: list[Floats], effort: Effort) -> Iterator[tuple[Floats, Effort
 
 
 def largest_of(found: list[Optimum]) -> Optimum:
-    """Return the largest of some maxima; its bound is above all of them."""
+    """Return the largest of several maxima, with a bound for all of them."""
     best = max(found, key=lambda part: part.value)
     return replace(
         best,

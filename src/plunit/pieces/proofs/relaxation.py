@@ -28,7 +28,8 @@ from plunit.pieces.rounding import FLOOR, UNIT
 class Lines:
     """slope z + constant above and below the units of a layer, [2, ..., units], the upper lines first.
 
-    gap: how far a unit can be from its lines; knot: where it is, -1 for nowhere; size [..., units]: a bound of |f(z)|.
+    gap: the largest distance of a unit from its lines; knot: where that is, -1 for nowhere; size [..., units]: a bound
+    on |f(z)|.
     """
 
     slope: Floats
@@ -39,7 +40,7 @@ class Lines:
 
     @classmethod
     def of(cls, units: UnitTables, low: Floats, high: Floats, touch: Floats) -> Lines:
-        """Take the edges of the hulls over `touch`, for units whose z lie between low and high, [..., units]."""
+        """Return the edges of the hulls over `touch`, for units whose z lie between low and high, [..., units]."""
         number = np.arange(low.shape[-1])
         on, last = ((units.knots <= low[..., None]).sum(axis=-1), (units.knots < high[..., None]).sum(axis=-1))
         found = cls(
@@ -56,7 +57,7 @@ class Lines:
 
 
 def _sizes(units: UnitTables, unit: Ints, piece: Ints, z: Floats) -> Floats:
-    """Return a bound of |f(z)| on this piece."""
+    """Return a bound on |f(z)| on this piece."""
     low, high = units.low[unit, piece], units.high[unit, piece]
     size = np.abs(units.slopes[unit, piece] * z) + np.abs(high) + (high - low)
     return np.asarray(size * (1 + 8 * UNIT) + FLOOR)
@@ -65,7 +66,7 @@ def _sizes(units: UnitTables, unit: Ints, piece: Ints, z: Floats) -> Floats:
 def _bend(
     found: Lines, units: UnitTables, at: tuple[Ints, ...], low: Floats, high: Floats, touch: Floats, last: Ints
 ) -> None:
-    """Write the lines of units that cross a knot, whose ends and knots between are points (z, value)."""
+    """Write the lines of units that cross a knot: edges of the hulls of the points (z, value) at ends and knots."""
     knots = units.knots[at[-1]]
     inside = (knots > low[:, None]) & (knots < high[:, None])
     z = np.concatenate([low[:, None], np.clip(knots, low[:, None], high[:, None]), high[:, None]], axis=1)
@@ -103,19 +104,19 @@ def terms_of(layer: Layer, size: Floats) -> Floats:
 
 
 Step = tuple[Layer, Floats, Floats, Floats]
-"""A layer, the slope and the constant of its lines, [2, n, units], and a bound of its terms, [n, units]."""
+"""A layer, the slope and the constant of its lines, [2, n, units], and a bound on its terms, [n, units]."""
 
 
 def substitute(
     steps: Sequence[Step], rows: Floats, constant: Any, size: Any, reach: Floats, error: float
 ) -> tuple[Floats, Floats, list[Floats]]:
-    """Go back to x from rows y + constant, y the values after the last step, in n boxes at once.
+    """Bound rows y + constant, with y the values after the last step, by forms in x: backwards, in n boxes at once.
 
     Args:
         steps: the layers from the first to the last.
         rows: [n, rows, units], or [1, rows, units] for all boxes.
         constant: [n, rows], or [rows].
-        size: [n, rows], the sizes of the terms so far, which count for rounding.
+        size: [n, rows], the sizes of the terms so far, for the rounding error.
         reach: [n, in], |x| in each box.
         error: the relative error of all operations.
 

@@ -27,10 +27,10 @@ TOGETHER = 20_000
 class Verdict:
     """The answer of `holds`.
 
-    status: "proved", "refuted" or "undecided"; x, y: [in] and [out], a counterexample and the output there, in exact
-    arithmetic or of the program that was asked about, None unless refuted; seconds: how long it took; reason: why it is
-    undecided; q: [in], the integers at x of a program in fixed point; program: the one that was asked about, if one
-    was; claim: the property in words, if it is proved of the program.
+    status: "proved", "refuted" or "undecided"; x, y: [in] and [out], a counterexample and the output there, as the
+    network computes it in double precision or the program does, None unless refuted; seconds: the time it took; reason:
+    why it is undecided; q: [in], the integers at x of a program in fixed point; program: the program in question, if
+    any; claim: the property in words, if it is proved for that program.
     """
 
     status: str
@@ -46,12 +46,13 @@ class Verdict:
 def holds(
     net: Network | Program, property: Property, *, time_limit: float | None = SECONDS, progress: Report | None = None
 ) -> Verdict:
-    """Decide whether a property is true of a network, for all x at once.
+    """Return whether a property holds for every x: proved, refuted by a counterexample, or undecided.
 
-    "proved" and "refuted" are certain for the network in exact arithmetic with its float64 weights: bounds are rounded
-    outward, and a witness is evaluated in exact arithmetic wherever rounding could decide. `load` says where weights
-    are those of a file, and where they are rounded from them. "undecided" means that the time limit is reached, or that
-    a value cannot be told apart from its limit.
+    For a network, "proved" and "refuted" are certain in exact arithmetic with its float64 weights: bounds are rounded
+    outward, and a counterexample is evaluated in exact arithmetic wherever rounding could change the verdict. `load`
+    says which weights are those of the file, and which are rounded. For a program, they are certain for the program
+    itself, which is run on the counterexample. "undecided" means that the time limit was reached, or that a value
+    cannot be told apart from its limit.
 
     >>> from plunit.pieces import activation, network
     >>> net = network([([[1.0, -1.0]], [0.5]), activation.plu(), ([[2.0]], [0.0])])
@@ -63,7 +64,9 @@ def holds(
     if not isinstance(net, Program):
         check_network(net)
     if not isinstance(property, Property):
-        raise TypeError(f"holds takes a Property, got {type(property).__name__}; Property.always(box, rows, limits)")
+        raise TypeError(
+            f"holds needs a Property, got {type(property).__name__}; make one with Property.always(box, rows, limits)"
+        )
     property.check_fits(net)
     if isinstance(net, Network):
         check_size(net, np.abs([case.box for case in property.cases]).max(axis=(0, 2)))
@@ -103,7 +106,7 @@ def _margin(net: Network | Program, cases: list[Case]) -> Margin:
 
 
 def _groups(property: Property) -> list[list[Case]]:
-    """Return cases that differ in only their boxes and limits, and have no constraints, together."""
+    """Group the cases: those without constraints that differ only in their boxes and limits go together."""
     groups: dict[object, list[Case]] = {}
     for i, case in enumerate(property.cases):
         key = tuple((one.rows.tobytes(), one.strict) for one in case.conditions)
@@ -115,7 +118,7 @@ def _decide(aim: Margin, effort: Effort) -> Verdict:
     """Return the verdict on the cases of an aim; its seconds are not set."""
     if (np.diff(aim.query.first) == 0).any():  # a condition without rows is met everywhere
         return _any_point(aim)
-    least = 0.0 if aim.open else float(np.nextafter(0.0, -1.0))  # a margin of 0 is inside of a closed case
+    least = 0.0 if aim.open else float(np.nextafter(0.0, -1.0))  # a margin of 0 is inside a closed case
     try:
         found = search(aim, aim.boxes, effort, least=least, accept=aim.witness)
     except Impossible:  # no x meets the constraints
@@ -131,7 +134,7 @@ def _decide(aim: Margin, effort: Effort) -> Verdict:
 
 
 def _any_point(aim: Margin) -> Verdict:
-    """Return the verdict where every x in a case is a counterexample."""
+    """Return the verdict if every x in a case is a counterexample."""
     reason = ""
     for number, case in enumerate(aim.cases):
         try:
