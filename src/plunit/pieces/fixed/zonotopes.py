@@ -1,7 +1,7 @@
 """center + sum_i coefficient_i s_i +- slack, all s_i in [-1, 1]: linear forms for many boxes at once.
 
 Each layer adds symbols, one for each rounding error and each bend, and errors that share a symbol cancel. The forms of
-`plunit.expressions.forms` have the variables as their only symbols, and follow functions such as sin besides.
+`plunit.expressions.forms` have only the variables as symbols, and also follow functions such as sin.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plunit.programs.interface import SignTask, call_program, run_on_threads
 from plunit.programs.libraries import library, why_not_native
 
 DECIDED = 8
-"""The number of signs that are tried without the compiled program."""
+"""The number of signs that are tried if there is no compiled program."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ def affine(pair: Pair, y: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm]:
 
 @dataclass(frozen=True, eq=False)
 class Bend:
-    """What is known of an activation: z, fixed z - z, and what is not.
+    """What is known and what is unknown about an activation: z, fixed z - z, and two bounds.
 
     half: [boxes, units], the slopes of f between z and fixed z are within this of their mean; other: [boxes, units], a
     bound on rounding and on the difference of the two functions.
@@ -169,7 +169,7 @@ class Bend:
 
     @property
     def loose(self) -> Floats:
-        """A bound on the part of the difference that is due to unknown slopes."""
+        """A bound on the part of the difference that comes from unknown slopes."""
         return np.asarray(self.half * self.d.largest * (1 + 1e-12))
 
 
@@ -191,10 +191,10 @@ def activation(pair: Pair, z: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm, Be
 
 
 def largest_with_signs(base: Floats, rows: Floats, floor: Floats) -> Floats:
-    """Return a bound on sum_s |base_s + sum_u sign_u row_us| for any signs; exact, but for rounding, above the floor.
+    """Return a bound on sum_s |base_s + sum_u sign_u row_us| for any signs; exact above the floor, up to rounding.
 
     base: [cases, symbols]; rows: [cases, units, symbols]; floor: [cases]. NumPy tries only the signs of the largest
-    `DECIDED` rows; the compiled program decides all, as far as its work allows.
+    `DECIDED` rows; the compiled program tries those of all rows, within a limit on its work.
     """
     base, rows, bound = np.ascontiguousarray(base), np.ascontiguousarray(rows), np.empty(len(base))
     if why_not_native("prove"):
