@@ -22,7 +22,7 @@ from plunit.pieces.proofs.aims import LargestGoal
 from plunit.pieces.proofs.bounding import ReducedNetwork
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search
 from plunit.pieces.proofs.program_aims import Inputs, ProgramGoal
-from plunit.pieces.proofs.properties import Box, Constraints, Domain, Impossible
+from plunit.pieces.proofs.properties import Box, Constraints, Domain, Impossible, constraint_rows, inequality_words
 from plunit.pieces.rewriting import difference
 from plunit.pieces.rounding import FLOOR
 
@@ -138,8 +138,8 @@ def _extreme(
     if not isinstance(net, Program):
         return best
     where = box_text(box_array(net.net, box, fixed=True))
-    meets = "" if constraints is None else " that meets the constraints of the question"
-    claim = f"y[{output}] {'<=' if sign > 0 else '>='} {best.bound!r} for every x in {where}{meets}"
+    rules = " and ".join(inequality_words(*constraint_rows(constraints, net.inputs), "x", "<="))
+    claim = f"y[{output}] {'<=' if sign > 0 else '>='} {best.bound!r} for every x in {where}{rules and ' with '}{rules}"
     return replace(best, program=net, claim=claim)
 
 
