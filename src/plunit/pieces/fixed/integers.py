@@ -167,7 +167,9 @@ class FixedNetwork(Program):
     def sides(self, box: Floats) -> Floats:
         """Return the places of the first and the last integer that x in a box become, [in, 2]."""
         if not ((self.box[:, 0] <= box[:, 0]) & (box[:, 1] <= self.box[:, 1])).all():
-            raise ValueError(f"the program is for x in {self.box.tolist()}, got {box.tolist()}; use a box inside")
+            raise ValueError(
+                f"the program is for x in {self.box.tolist()}, got {box.tolist()}; ask about a box inside the first one"
+            )
         return np.stack([self.to_integers(side) * self.step for side in box.T], axis=1)
 
     def nearest(self, places: Floats) -> Floats:

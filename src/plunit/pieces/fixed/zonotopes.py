@@ -15,7 +15,7 @@ import numpy as np
 from plunit.base.machine import processors
 from plunit.pieces.activation import Functions
 from plunit.pieces.arrays import Floats
-from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
+from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.rounding import EPS
 from plunit.programs.interface import SignTask, call_program, run_on_threads
 from plunit.programs.libraries import library, why_not_native
@@ -94,16 +94,16 @@ class Pair:
     fixed_bias: Floats
     f: Functions | None
     fixed_f: Functions | None
-    rounding: float
+    rounding: Floats
     bias_error: Floats
 
 
 def pairs(fixed: FixedNetwork) -> list[Pair]:
-    """Return the layers of the network and of its fixed-point version, for inputs that count from `offset`."""
+    """Return the layers of the network and of its fixed-point version, for inputs relative to `offset`."""
     found = []
     for i, (layer, real) in enumerate(zip(fixed.layers, fixed.net.layers, strict=False)):
         weight, bias = real.weight, real.bias
-        scale = fixed.fraction if i == 0 else 0
+        fixed_real, rounding = layer.real(fixed.fraction if i == 0 else 0)
         error = np.zeros(len(bias))
         if i == 0:
             terms = np.abs(bias) + np.abs(weight) @ np.abs(fixed.offset)
@@ -112,26 +112,15 @@ def pairs(fixed: FixedNetwork) -> list[Pair]:
             Pair(
                 weight,
                 bias,
-                np.ldexp(layer.weight, scale - layer.weight_fraction),
-                np.ldexp(layer.bias, -layer.sum_fraction),
+                fixed_real.weight,
+                fixed_real.bias,
                 real.functions,
-                None if real.activation is None else real_functions(layer),
-                float(np.ldexp(0.5, -layer.fraction)) if layer.shift else 0.0,
+                None if real.activation is None else fixed_real.functions,
+                rounding,
                 error,
             )
         )
     return found
-
-
-def real_functions(layer: FixedLayer) -> Functions:
-    """Return the activation of a layer in real numbers."""
-    total, slope = layer.sum_fraction, layer.slope_fraction
-    return Functions(
-        np.ldexp(layer.knots, -total),
-        np.ldexp(layer.slopes, -slope),
-        np.ldexp(layer.intercepts, -total - slope),
-        layer.kinds,
-    )
 
 
 def start(boxes: Floats, rounding: Floats) -> tuple[BoxForm, BoxForm]:
