@@ -60,7 +60,7 @@ class ReducedNetwork:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What is bounded: goals y, or the gradient of the first goal, for x in the domain.
+    """The quantities to bound: goals y, or the gradient of the first goal, for x in the domain.
 
     goals: [g, out]; the goals of condition c are those from first[c] to first[c + 1].
     """

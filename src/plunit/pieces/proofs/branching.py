@@ -154,7 +154,7 @@ def search(
     best = _best(*_first_points(aim, boxes, end), accept, least, end)
 
     def level() -> float:
-        """Return what a bound must exceed; FLOOR is there because underflow leaves tiny bounds of a constant 0."""
+        """Return the level that bounds must exceed; FLOOR is in it because underflow widens bounds of a constant 0."""
         return least if accept else best.value + gap * best.scale + FLOOR
 
     rng = np.random.default_rng(0)
@@ -175,7 +175,7 @@ def search(
         if answer is None:
             return unfinished
         count = None if lattice is None else lattice.snap(nodes.box)
-        bounds = np.fmin(aim.bounds(nodes, answer, floor), before)  # NaN is no bound
+        bounds = np.fmin(aim.bounds(nodes, answer, floor), before)  # NaN is not a bound
         points, cases, values = _tries(aim, nodes, answer.x, rng)
         best = best.after(_best(points, cases, values, accept, least, end))
         pool.drop(level())
@@ -229,7 +229,7 @@ def _best(x: Floats, case: Ints, values: Floats, accept: Accept | None, least: f
 def _first_points(aim: Aim, boxes: Floats, end: float) -> tuple[Floats, Ints, Floats]:
     """Move random points uphill, and return the best point on each path, with its case and value.
 
-    They stop when the time is over; if it is over at the start, there is only one point.
+    They stop when the time runs out; if it has run out at the start, there is only one point.
     """
     x, case = _starts(aim.query.domain, boxes)
     if time.monotonic() > end:

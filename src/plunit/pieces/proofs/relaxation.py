@@ -40,7 +40,7 @@ class Lines:
 
     @classmethod
     def of(cls, units: UnitTables, low: Floats, high: Floats, touch: Floats) -> Lines:
-        """Return the edges of the hulls over `touch`, for units whose z lie between low and high, [..., units]."""
+        """Return the edges of the hulls over z = touch, for units whose z lie between low and high, [..., units]."""
         number = np.arange(low.shape[-1])
         on, last = ((units.knots <= low[..., None]).sum(axis=-1), (units.knots < high[..., None]).sum(axis=-1))
         found = cls(

@@ -117,7 +117,7 @@ def is_monotone(
 
 
 def _largest_slope(aim: Steepness, feature: int, end: float) -> float:
-    """Return the largest |slope| along an input at random points, fewer of them if the time is over."""
+    """Return the largest |slope| along an input at random points, fewer of them if the time runs out."""
     found = 0.0
     for points in np.array_split(aim.domain.points(SAMPLES), SAMPLES // POINTS):
         slopes = aim.query.forward(points)[1]
