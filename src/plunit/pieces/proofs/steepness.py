@@ -18,6 +18,7 @@ from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.networks import Network
+from plunit.pieces.programs import Program
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query, ReducedNetwork
 from plunit.pieces.proofs.branching import POINTS, SECONDS, Aim, Effort, search
 from plunit.pieces.proofs.linear import NEVER
@@ -138,6 +139,8 @@ def _largest_weights(net: Network, feature: int) -> float:
 
 def _inner_domain(net: Network, box: Box, constraints: Constraints) -> tuple[Domain, Bools]:
     """Return the domain and which inputs are free in it; ValueError if none is, or if the domain is flat."""
+    if isinstance(net, Program):
+        raise TypeError(f"a {type(net).__name__} is a program, which rounds and has no slopes; ask about its .net")
     domain = Domain.of(net, box, constraints)
     free = domain.box[:, 0] < domain.box[:, 1]
     if not free.any() or (constraints is not None and domain.centre[1] <= FLAT):
