@@ -157,7 +157,7 @@ WRONG = {
     "a network without a name": (("holds.vnnlib", "--network", "net.json"), "--network net.json must be NAME=NET"),
     "no folder": (("net.json", "holds.vnnlib", "--witness", "no/w"), "--witness no/w must be a file in a folder"),
     "a folder": (("net.json", "holds.vnnlib", "--witness", "."), "--witness . must be a file"),
-    "a file that is read": (("net.json", "holds.vnnlib", "--witness", "net.json"), "would replace a file that is read"),
+    "a file that is read": (("net.json", "holds.vnnlib", "--witness", "net.json"), "would replace an input file"),
     "a limit below 0": (("net.json", "holds.vnnlib", "--time-limit", "-1"), "Invalid value for '--time-limit'"),
 }
 
@@ -219,9 +219,14 @@ def test_the_box_of_the_program_is_an_option(files):
     (files / "point.vnnlib").write_text(RANGE.replace("3", "-1") + " (assert (>= Y_0 11))")
     code, out, err = run("prove", "net.json", "point.vnnlib", "--bits", "16", folder=files)
     assert (code, out) == (2, "")
-    assert "the property fixes input 0 at -1.0; give --box of the program" in err
+    assert "the property fixes input 0 at -1.0; give the box of the program with --box" in err
     assert run("prove", "net.json", "point.vnnlib", "--bits", "16", "--box", "-2", "2", folder=files)[0] == 0
-    for wrong in (["--bits", "16", "--float"], ["--box", "-2", "2"], ["--bits", "12"]):
+    together = "give only one of --bits, --float and --double; --box LOW HIGH goes with --bits"
+    for wrong, reason in (
+        (["--bits", "16", "--float"], together),
+        (["--box", "-2", "2"], together),
+        (["--bits", "12"], "--bits must be 16 or 8, got 12"),
+    ):
         code, out, err = run("prove", "net.json", "holds.vnnlib", *wrong, folder=files)
         assert (code, out) == (2, "")
-        assert "--box LOW HIGH goes with --bits" in err
+        assert reason in err

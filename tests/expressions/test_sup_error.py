@@ -11,7 +11,7 @@ from plunit.expressions.distance import begin_search
 from plunit.expressions.forms import halves
 from plunit.pieces import Curve, activation, network
 from plunit.pieces.networks import exact_outputs
-from plunit.pieces.proofs.bounding import LinearBounds
+from plunit.pieces.proofs.linear_bounds import LinearBounds
 from plunit.programs.libraries import choose_engine
 
 

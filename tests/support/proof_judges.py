@@ -13,7 +13,7 @@ from random_networks import mixture, random_network, scaled_network
 from plunit.pieces import Undecided, activation, is_monotone, lipschitz, maximum, minimum, network
 from plunit.pieces.float_errors import rounding_bound
 from plunit.pieces.proofs.properties import Property
-from plunit.pieces.proofs.questions import holds
+from plunit.pieces.proofs.verdicts import holds
 
 SECONDS = 2.0
 

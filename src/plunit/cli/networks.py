@@ -83,7 +83,7 @@ def pieces_of(
     chosen = DEFAULT if box is None else box
     with _one_line(_GIVE_NETWORK):
         model.stat()
-        given, _ = _shape_of(shape), _numbers(chosen)  # options are checked before packages are imported
+        given, _ = _shape_of(shape), _numbers(chosen)  # options are checked before any package is imported
         if save is not None:
             check_ending(save)
         net, found = _load(model, given)
@@ -108,7 +108,7 @@ def pieces_of(
 
 
 def _load(path: Path, shape: tuple[int, ...] | None = None) -> tuple[Network, list[str]]:
-    """Return the network of a file, and lines that say how the two differ."""
+    """Return the network of a file, and notes on how the two differ."""
     model = read_model(path, shape)
     return model.network, [f"note: {escape(line)}" for line in model.notes(path)]
 
@@ -160,7 +160,7 @@ def _shape_of(text: str | None) -> tuple[int, ...] | None:
 
 @contextlib.contextmanager
 def _one_line(remedy: str = "") -> Iterator[None]:
-    """Turn the errors of `plunit.pieces` into errors of the user; the remedy is that for a file."""
+    """Turn errors of `plunit.pieces` into user errors; the remedy is for a missing file."""
     try:
         yield
     except (ImportError, ValueError) as error:
@@ -211,7 +211,7 @@ def prove_(
         list[Path],
         typer.Argument(
             metavar="[NET] PROPERTY.vnnlib",
-            help="Network file (ONNX, .nnet, JSON, or saved by torch.save) and what must not happen; may end in .gz.",
+            help="Network file (ONNX, .nnet, JSON, or saved by torch.save), and VNN-LIB file (.vnnlib or .vnnlib.gz).",
         ),
     ],
     network: Annotated[
@@ -228,16 +228,17 @@ def prove_(
     ] = None,
     bits: Annotated[
         int | None,
-        typer.Option(metavar="16|8", help="Prove it of the C program in fixed point, for every integer that it reads."),
+        typer.Option(metavar="16|8", help="Prove it for the C program in fixed point, for every integer input."),
     ] = None,
     box: Annotated[
         str | None,
         typer.Option(
-            metavar="LOW HIGH ...", help="Box of the program in fixed point; by default that of the property."
+            metavar="LOW HIGH ...",
+            help="Box that the program in fixed point is made for; by default that of the property.",
         ),
     ] = None,
-    float_: Annotated[bool, typer.Option("--float", help="Prove it of the C program in float.")] = False,
-    double: Annotated[bool, typer.Option("--double", help="Prove it of the C program in double.")] = False,
+    float_: Annotated[bool, typer.Option("--float", help="Prove it for the C program in float.")] = False,
+    double: Annotated[bool, typer.Option("--double", help="Prove it for the C program in double.")] = False,
 ) -> None:
     """Prove that no input of a network satisfies the formula of a VNN-LIB file, or find one that does.
 
@@ -245,8 +246,10 @@ def prove_(
     X and the output Y of the network, or of the program with --bits, --float or --double. 30: unknown, with the reason.
     2: invalid files or options. 130: Ctrl-C.
     """
-    if (bits is not None) + float_ + double > 1 or (bits is None and box is not None) or bits not in (None, 8, 16):
-        raise UserError("give one of --bits 16, --bits 8, --float and --double; --box LOW HIGH goes with --bits")
+    if bits not in (None, 8, 16):
+        raise UserError(f"--bits must be 16 or 8, got {bits}")
+    if (bits is not None) + float_ + double > 1 or (bits is None and box is not None):
+        raise UserError("give only one of --bits, --float and --double; --box LOW HIGH goes with --bits")
     *nets, formula = files
     named = dict(_parse_name(text) for text in network or ())
     if len(nets) != (0 if named else 1) or len(named) != len(network or ()):
@@ -257,7 +260,7 @@ def prove_(
             f"plunit prove {escape(formula)} {escape(nets[0])}"
         )
     read = [*nets, *named.values(), formula]
-    for path in read:  # before packages are imported that read them
+    for path in read:  # before importing the packages that read them
         with _one_line(_GIVE_PROPERTY if path is formula else _GIVE_NETWORK):
             os.stat(path)
     if witness is not None:
@@ -285,11 +288,13 @@ def prove_(
 
 
 def outer_box(asked: pieces.Property) -> Sides:
-    """Return the smallest box with the boxes of all cases; UserError if an input is fixed in it."""
+    """Return the smallest box that contains those of all cases; UserError if an input is fixed in it."""
     boxes = np.stack([case.box for case in asked.cases])
     found = tuple(zip(boxes[..., 0].min(axis=0).tolist(), boxes[..., 1].max(axis=0).tolist(), strict=True))
     if fixed := [i for i, (low, high) in enumerate(found) if low == high]:
-        raise UserError(f"the property fixes input {fixed[0]} at {found[fixed[0]][0]!r}; give --box of the program")
+        raise UserError(
+            f"the property fixes input {fixed[0]} at {found[fixed[0]][0]!r}; give the box of the program with --box"
+        )
     return found
 
 
@@ -307,7 +312,7 @@ def _parse_name(text: str) -> tuple[str, Path]:
 def _question(
     formula: Path, paths: dict[str, Path]
 ) -> tuple[pieces.Network, pieces.Property, dict[str, int], list[str]]:
-    """Return the network, the property, the names of all variables with their places in (x, y), and notes on files."""
+    """Return the network, the property, the names of all variables with their positions in (x, y), and notes."""
     nets, notes = {}, list[str]()
     with _one_line(_GIVE_NETWORK):
         for name, path in paths.items():
@@ -342,12 +347,14 @@ def assignment(names: dict[str, int], values: Sequence[float]) -> str:
 
 
 def _check_place(witness: Path, read: Sequence[Path]) -> None:
-    """Raise UserError if the witness cannot be written, or would replace a file that is read."""
+    """Raise UserError if the witness cannot be written, or would replace an input file."""
     if not witness.parent.is_dir() or (witness.exists() and not witness.is_file()):
-        raise UserError(f"--witness {escape(witness)} must be a file in a folder that exists; make it, or name another")
+        raise UserError(
+            f"--witness {escape(witness)} must be a file in a folder that exists; create it, or give another file"
+        )
     try:
         place = resolve(witness)
     except OSError:  # a loop of links
-        raise UserError(f"--witness {escape(witness)} cannot be written; name another file") from None
+        raise UserError(f"--witness {escape(witness)} cannot be written; give another file") from None
     if place in map(resolve, read):
-        raise UserError(f"--witness {escape(witness)} would replace a file that is read; name another")
+        raise UserError(f"--witness {escape(witness)} would replace an input file; give another file")

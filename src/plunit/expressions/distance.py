@@ -24,8 +24,8 @@ from plunit.pieces.arrays import Floats, blocks
 from plunit.pieces.boxes import box_array, check_size
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.networks import Network, check_network, network
-from plunit.pieces.proofs.bounding import LinearBounds
 from plunit.pieces.proofs.branching import Effort
+from plunit.pieces.proofs.linear_bounds import LinearBounds
 
 MOST_VARIABLES = 4
 """Maximum number of variables for which the error is bounded."""

@@ -70,14 +70,14 @@ if TYPE_CHECKING:
     from plunit.pieces.proofs.questions import Bounds as Bounds
     from plunit.pieces.proofs.questions import Optimum as Optimum
     from plunit.pieces.proofs.questions import Undecided as Undecided
-    from plunit.pieces.proofs.questions import Verdict as Verdict
     from plunit.pieces.proofs.questions import bounds as bounds
     from plunit.pieces.proofs.questions import distance as distance
-    from plunit.pieces.proofs.questions import holds as holds
     from plunit.pieces.proofs.questions import maximum as maximum
     from plunit.pieces.proofs.questions import minimum as minimum
     from plunit.pieces.proofs.steepness import is_monotone as is_monotone
     from plunit.pieces.proofs.steepness import lipschitz as lipschitz
+    from plunit.pieces.proofs.verdicts import Verdict as Verdict
+    from plunit.pieces.proofs.verdicts import holds as holds
     from plunit.pieces.rewriting import difference as difference
     from plunit.pieces.rewriting import rescale as rescale
     from plunit.pieces.rewriting import to_relu as to_relu

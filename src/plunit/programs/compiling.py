@@ -22,7 +22,7 @@ from typing import Any
 
 CSRC = Path(__file__).with_name("csrc")
 PROGRAMS = ("train", "chain", "prove")  # networks; density networks; bounds of networks
-# nothing is fused except by csrc/vector.h, and nothing is reassociated: every processor with fused multiply-add
+# only csrc/vector.h and wide.h fuse operations, and nothing is reassociated: every processor with fused multiply-add
 # computes the same bits
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 # A wheel has a library for each level, in separate files: a linker would merge the inline functions of several levels,

@@ -31,7 +31,7 @@ _TEXT = "const char*"
 
 
 class Struct(ctypes.Structure):
-    """A C++ struct. A pointer is given as an array, which lives as long as the struct, or as None."""
+    """A C++ struct. Pointers are given as arrays, which are kept alive by the struct, or as None."""
 
     kinds: ClassVar[Mapping[str, Any]] = {}
     """The type of each field: its C++ name, or another struct."""
@@ -113,7 +113,7 @@ def address(array: Array, kind: str, name: str, strided: bool = False) -> int:
 
 
 def run_on_threads(work: Callable[[], object], threads: int) -> None:
-    """Call `work` in this thread and in as many others as the system allows; return or raise when all have ended."""
+    """Call `work` on up to `threads` threads, this one and others; return or raise when all have ended."""
     failed: list[BaseException] = []
 
     def guarded() -> None:

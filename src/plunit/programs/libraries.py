@@ -57,12 +57,12 @@ def origin() -> str:
 
 
 def is_fused() -> bool:
-    """Return whether the program rounds a * b + c once, which determines its bits; True if there is no program."""
+    """Return whether the program rounds a * b + c once, which determines its bits; True without a program."""
     return bool(why_not_native() or library().plunit_fused())
 
 
 def load_packaged(program: str = "train") -> ctypes.CDLL | None:
-    """Load the wheel's best library for this processor; None if the wheel has none of the current sources.
+    """Load the wheel's best library for this processor; None if it has none of the current sources.
 
     The library "train" of the lowest level runs on every processor and reports the level of this one.
     """

@@ -5,6 +5,7 @@ import pytest
 from random_networks import dense_network
 
 from plunit.pieces import (
+    FloatNetwork,
     activation,
     curve,
     distance,
@@ -15,7 +16,7 @@ from plunit.pieces import (
     polygons,
 )
 from plunit.pieces.proofs.properties import Property
-from plunit.pieces.proofs.questions import holds
+from plunit.pieces.proofs.verdicts import holds
 
 NET, BOX = dense_network(0, 3, 4, 2), [(-1, 1)] * 3
 LINE = curve(dense_network(0, 1, 4, 1), -1, 1)
@@ -66,6 +67,7 @@ LARGE = network([([[1e200]], [0.0]), activation.relu(), ([[1e200]], [0.0])])
         (lambda: distance(NET, NET), TypeError, "without a box"),
         (lambda: distance(NET, dense_network(0, 3, 4, 1), BOX), ValueError, "3 -> 2 and 3 -> 1"),
         (lambda: lipschitz(NET, BOX, norm=3), ValueError, "norm must be 1, 2 or inf, got 3"),
+        (lambda: lipschitz(FloatNetwork(NET), BOX), TypeError, "a FloatNetwork is a program.*; ask about its .net"),
         (lambda: lipschitz(NET, BOX, norm=True), ValueError, "norm must be 1, 2 or inf, got True"),
         (lambda: lipschitz(NET, [(0, 0)] * 3), ValueError, "all inputs are fixed.*widen the domain"),
         (

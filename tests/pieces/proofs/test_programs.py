@@ -146,6 +146,8 @@ def test_a_header_states_what_was_proved_about_its_program(tmp_path):
         text = (tmp_path / "f.h").read_text()
         assert "Proved about this program:\n   no x in [-1.0, 1.0] has -1.0 y[0] < -0.26\n" in text
         assert f"\n   y[0] >= {proofs[1].bound!r} for every x in [-1.0, 1.0]" in text
+    found = maximum(fixed, box, constraints=([[2.0]], [0.5]))
+    assert found.claim == f"y[0] <= {found.bound!r} for every x in [-1.0, 1.0] with 2.0 x[0] <= 0.5"
     others = [
         maximum(STEP, box),  # about the real-number network
         maximum(FloatNetwork(STEP, "double"), box),

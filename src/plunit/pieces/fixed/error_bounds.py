@@ -1,7 +1,7 @@
-"""|fixed(x) - net(x)| <= bound for all x in a box, by forms of x and of all rounding errors on ever smaller boxes.
+"""A bound on |fixed(x) - net(x)| for all x in a box, from forms in x and in all rounding errors, on ever smaller boxes.
 
-The loop is not that of `plunit.pieces.proofs.branching`: a box has a bound for each output and no best point.
-Boxes are cut where the bound is farthest above the error at a single point, not where the largest value may be.
+The loop is not that of `plunit.pieces.proofs.branching`: a box has a bound for each output and no best point. Boxes are
+cut where the bound is farthest above the error at a single point, not where the largest value may be.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ CLOSE = 1.05
 """A box is not cut further if its bound is within this factor of the bound at a single point."""
 
 SMALL = 0.75
-"""Bounds below this fraction of the largest one can wait: their boxes are not cut before the largest has fallen."""
+"""Boxes whose bounds are below this fraction of the largest one are not cut before the largest has fallen."""
 
 
 def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
     """Return a proved bound on |fixed(x) - net(x)| for each output, for all x in the box; net in exact arithmetic.
 
-    The difference is a piecewise-linear function of x and of all rounding errors, each of which may be any number of at
-    most half a unit. Boxes are cut in two where the bound is largest, at most `cuts` times.
+    The difference is a piecewise-linear function of x and of all rounding errors, each of which is at most half a unit
+    in size. Boxes are cut in two where the bound is largest, at most `cuts` times.
     """
     check_fixed(fixed)
     layers, boxes = pairs(fixed), _center(fixed)[None]
     bounds, scores, point = _evaluate(fixed, layers, boxes, np.zeros(fixed.net.outputs))
-    made = 0
-    while made < cuts:
+    count = 0
+    while count < cuts:
         over = (bounds / np.maximum(point * CLOSE, TINY)).max(axis=1) * (scores.max(axis=1) > 0)
-        worst = np.argsort(-over)[: min(BATCH, cuts - made)]
+        worst = np.argsort(-over)[: min(BATCH, cuts - count)]
         worst = worst[over[worst] > 1]
         if not len(worst):
             break
@@ -45,12 +45,12 @@ def error_bound(fixed: FixedNetwork, *, cuts: int = 4096) -> Floats:
         keep[worst] = False
         boxes, bounds = np.concatenate([boxes[keep], halves]), np.concatenate([bounds[keep], new_bounds])
         scores, point = np.concatenate([scores[keep], new_scores]), np.maximum(point, new_point)
-        made += len(worst)
+        count += len(worst)
     return np.asarray(bounds.max(axis=0))
 
 
 def sum_ranges(fixed: FixedNetwork, weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
-    """Return the range of weight @ h + bias over the box, [units] each, for h the values of the last layer so far."""
+    """Return the range of weight @ h + bias over the box, [units] each, with h the values of the last layer so far."""
     layers = pairs(fixed)
     boxes = _center(fixed)[None]
     while len(boxes) < BATCH:
@@ -89,8 +89,8 @@ def _forms(fixed: FixedNetwork, layers: list[Pair], boxes: Floats) -> tuple[BoxF
 def _evaluate(fixed: FixedNetwork, layers: list[Pair], boxes: Floats, floor: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the bound in each box [boxes, out], a score for a cut of each input [boxes, in], and a bound at points.
 
-    A unit of unknown slope adds to the bound by its coefficients in the output. The score of an input is its share of
-    that, by its part in the range of z.
+    A unit of unknown slope adds to the bound through its coefficients in the output. The score of an input is its share
+    of these amounts, in proportion to its share of the range of z.
     """
     _, d, bends = _forms(fixed, layers, boxes)
     inputs, scores = boxes.shape[1], np.zeros(boxes.shape[:2])
@@ -111,10 +111,10 @@ def _evaluate(fixed: FixedNetwork, layers: list[Pair], boxes: Floats, floor: Flo
 
 
 def _with_exact_slopes(weight: Floats, d: BoxForm, bend: Bend, floor: Floats) -> Floats:
-    """Return a bound on |d| [boxes, out] of the outputs, where the slopes s of the last hidden units decide.
+    """Return a bound on |d| [boxes, out] of the outputs, the maximum over the slopes s of the last hidden units.
 
-    d is linear in each s = mean +- half, so it is largest where all of them are at an end. With the ends as signs, the
-    forms half w d_u of the units are added to d before its size is computed, because they cancel in part, symbol by
+    d is linear in each s = mean +- half, so it is largest where each s is at one of its ends. With these ends as signs,
+    the forms half w d_u of the units are added to d before its size is computed, because they partly cancel, symbol by
     symbol.
     """
     units, symbols = bend.half.shape[1], bend.d.coefficients.shape[2]

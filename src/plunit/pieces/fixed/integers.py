@@ -23,7 +23,7 @@ class FixedLayer:
     """A layer in integers; an integer q with fraction f means q 2^-f.
 
     weight: [units, inputs] of int8 or int16, fraction `weight_fraction`.
-    bias: [units], fraction `sum_fraction`, as the sum has it. The sum is int64 if `wide`, else int32.
+    bias: [units], fraction `sum_fraction`, like the sum. The sum is int64 if `wide`, else int32.
     knots [functions, k], slopes and intercepts [functions, k + 1]: the activation of sums, one row for each distinct
     function; unit u has row kinds[u]. Knots have `sum_fraction`, slopes `slope_fraction`, intercepts both together.
     shift: the number of bits that the product of slope and sum loses; the values have the remaining `fraction`.
@@ -51,7 +51,7 @@ class FixedLayer:
 
     def __call__(self, h: Ints) -> Ints:
         """Return the values [n, units] for h [n, inputs]."""
-        # sums are integers below 2^44, so that products and sums of doubles are exact, in any order, and fast
+        # sums are integers below 2^44, so products and sums of doubles are exact in any order, and fast
         total = (h.astype(np.float64) @ self.weight.T.astype(np.float64)).astype(np.int64) + self.bias
         return np.asarray(rounding_shift(self.activate(total), self.shift))
 
@@ -68,9 +68,9 @@ class FixedLayer:
         return rounding_shift(values.min(axis=0), self.shift), rounding_shift(values.max(axis=0), self.shift)
 
     def real(self, fraction: Ints | int = 0) -> tuple[Layer, Floats]:
-        """Return the layer in real numbers, without roundings of values, and how far they are from its values.
+        """Return the layer in real numbers, which does not round its values, and a bound on the difference that makes.
 
-        fraction: [inputs], of integer inputs, or 0 where inputs are real numbers, too.
+        fraction: [inputs], of integer inputs, or 0 if the inputs are real numbers as well.
         """
         total, both = self.sum_fraction, self.sum_fraction + self.slope_fraction
         weight = _scale(self.weight, fraction - self.weight_fraction)
@@ -130,7 +130,7 @@ class FixedNetwork(Program):
         return found.reshape(*x.shape[:-1], self.net.outputs)
 
     def to_integers(self, x: Any) -> Ints:
-        """Return the integers q [..., in] for x, rounded half up; x is clipped to the box, and NaN is its low end."""
+        """Return the integers q [..., in] for x, rounded half up; x is clipped to the box, with NaN as its low end."""
         low, high = self.box.T
         x = np.where(x > low, x, low)
         x = np.where(x < high, x, high)
@@ -146,12 +146,12 @@ class FixedNetwork(Program):
 
     @property
     def step(self) -> Floats:
-        """The distance of two neighbouring places: integer q of an input has the place q * step."""
+        """The distance between two neighbouring places: integer q of an input has the place q * step."""
         return np.ldexp(1.0, -self.fraction)
 
     @cached_property
     def _parts(self) -> list[tuple[Layer, Floats]]:
-        """The layers in real numbers, and the errors that their roundings add."""
+        """The layers in real numbers, and the errors that rounding adds in each."""
         last = len(self.layers) - 1
         found = []
         for i, layer in enumerate(self.layers):
@@ -161,13 +161,15 @@ class FixedNetwork(Program):
 
     @cached_property
     def real(self) -> Network:
-        """The network with the weights and functions of the integers, and without the roundings of values."""
+        """The network in real numbers with the weights and functions of the integers; it does not round values."""
         return Network(tuple(layer for layer, _ in self._parts))
 
     def sides(self, box: Floats) -> Floats:
-        """Return the places of the integers of all x in a box."""
+        """Return the places of the first and the last integer that x in a box become, [in, 2]."""
         if not ((self.box[:, 0] <= box[:, 0]) & (box[:, 1] <= self.box[:, 1])).all():
-            raise ValueError(f"the program is for x in {self.box.tolist()}; ask inside of this box, got {box.tolist()}")
+            raise ValueError(
+                f"the program is for x in {self.box.tolist()}, got {box.tolist()}; ask about a box inside the first one"
+            )
         return np.stack([self.to_integers(side) * self.step for side in box.T], axis=1)
 
     def nearest(self, places: Floats) -> Floats:
@@ -175,7 +177,7 @@ class FixedNetwork(Program):
         return np.asarray(np.rint(places / self.step) * self.step)
 
     def x(self, places: Floats, box: Floats) -> Floats:
-        """Return offset + place, moved into the box if rounding to integers moved it out: x that has this integer."""
+        """Return x in the box that become these integers: offset + place, clipped, as rounding may leave the box."""
         return np.clip(self.offset + places, box[:, 0], box[:, 1])
 
     def run(self, places: Floats) -> Floats:
@@ -183,11 +185,11 @@ class FixedNetwork(Program):
         return np.ldexp(self.integers(self.integers_at(places)), -self.layers[-1].fraction)
 
     def error(self, sides: Floats) -> Floats:
-        """Return a bound on the roundings of all values, carried to the outputs."""
+        """Return a bound on the error of each output that comes from rounding values."""
         return error_after(self.real, sides, REAL_NUMBERS, [added for _, added in self._parts])
 
     def ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return the ends of the outputs in interval arithmetic of the integers."""
+        """Return the ranges of the outputs, by interval arithmetic on the integers."""
         both = self.integers_at(low), self.integers_at(high)
         for layer in self.layers:
             both = layer.ranges(*both)
@@ -221,7 +223,7 @@ class FixedNetwork(Program):
 
 
 def _input_lines(offset: list[float], fraction: list[int]) -> list[str]:
-    """Return how the integer of each input is computed; one line, if all are computed alike."""
+    """Return how the integer of each input is computed, in one line if it is the same for all."""
 
     def line(at: object, offset: float, fraction: int) -> str:
         moved = f"(x[{at}] {'-' if offset > 0 else '+'} {abs(offset)!r})" if offset else f"x[{at}]"

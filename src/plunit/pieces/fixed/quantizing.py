@@ -1,4 +1,4 @@
-"""`quantize`: weights to int8 or int16, with formats from proved bounds of all values over a box."""
+"""`quantize`: weights to int8 or int16, with formats from proved bounds on all values over a box."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ WIDEST = 2**44
 def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNetwork:
     r"""Return the network in fixed point for all x in the box ((low, high), ...), with weights of 8 or 16 bits.
 
-    All numbers are integers with a fixed binary point; each layer has different formats, which `.formats` states. The
-    formats come from proved bounds of all values over the box, so that nothing overflows or saturates. Outside the box
-    inputs are clipped to it. `error_bound(fixed)` bounds |fixed(x) - net(x)|.
+    All numbers are integers with a fixed binary point; each layer has its own formats, which `.formats` lists. The
+    formats come from proved bounds on all values over the box, so nothing overflows or saturates. Inputs outside the
+    box are clipped to it. `error_bound(fixed)` bounds |fixed(x) - net(x)|.
 
     Args:
         net: the network.
         box: one pair (low, high) for each input.
         bits: 8 or 16, the size of weights. Values between layers have 16 bits, outputs 32.
-        **scaling: `shift`, `scale`, `output_shift`, `output_scale`, as `rescale` takes them.
+        **scaling: `shift`, `scale`, `output_shift` and `output_scale`, as in `rescale`.
 
     >>> from plunit.pieces import activation, error_bound, network
     >>> net = network([([[1.0], [0.5]], [0.0, 1.0]), activation.plu(), ([[1.0, -1.0]], [0.5])])
@@ -94,11 +94,11 @@ def _layer(
         outward = np.stack([np.floor(np.ldexp(proved[0], total)), np.ceil(np.ldexp(proved[1], total))])
         ends = np.clip(outward, ends[0], ends[1]).astype(np.int64)
     knots, slopes, intercepts, kinds, slope_fraction = _activation(f, len(bias), ends, total)
-    made = {"knots": knots, "slopes": slopes, "intercepts": intercepts, "kinds": kinds}
+    tables = {"knots": knots, "slopes": slopes, "intercepts": intercepts, "kinds": kinds}
     layer = FixedLayer(
         weight,
         bias,
-        **made,
+        **tables,
         weight_fraction=weight_fraction,
         sum_fraction=total,
         slope_fraction=slope_fraction,
@@ -131,7 +131,7 @@ def _activation(f: Functions | None, units: int, ends: Ints, total: int) -> tupl
     knots = np.clip(np.floor(np.ldexp(f.knots, total) + 0.5), low - 1, high + 1).astype(np.int64)
     steepest = float(np.abs(f.slopes).max())
     fraction = min(_fraction(LARGEST, steepest), 15) if steepest > 0 else 15
-    # at one sum all functions are right to rounding: at 0, or at the sum nearest to 0 that occurs
+    # all functions are exact up to rounding at one sum: 0, or the sum nearest to 0 that occurs
     anchor = min(max(0, low), high)
     each = Functions(f.knots, f.slopes, f.intercepts, np.arange(len(f.knots)))
     value = each(np.full(len(f.knots), np.ldexp(float(anchor), -total)))

@@ -1,7 +1,7 @@
 """center + sum_i coefficient_i s_i +- slack, all s_i in [-1, 1]: linear forms for many boxes at once.
 
 Each layer adds symbols, one for each rounding error and each bend, and errors that share a symbol cancel. The forms of
-`plunit.expressions.forms` have the variables as their only symbols, and follow functions such as sin besides.
+`plunit.expressions.forms` have only the variables as symbols, and also follow functions such as sin.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from plunit.base.machine import processors
 from plunit.pieces.activation import Functions
 from plunit.pieces.arrays import Floats
-from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
+from plunit.pieces.fixed.integers import FixedNetwork
 from plunit.pieces.rounding import EPS
 from plunit.programs.interface import SignTask, call_program, run_on_threads
 from plunit.programs.libraries import library, why_not_native
 
 DECIDED = 8
-"""The number of signs that are tried without the compiled program."""
+"""The number of signs that are tried if there is no compiled program."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +94,16 @@ class Pair:
     fixed_bias: Floats
     f: Functions | None
     fixed_f: Functions | None
-    rounding: float
+    rounding: Floats
     bias_error: Floats
 
 
 def pairs(fixed: FixedNetwork) -> list[Pair]:
-    """Return the layers of the network and of its fixed-point version, for inputs that count from `offset`."""
+    """Return the layers of the network and of its fixed-point version, for inputs relative to `offset`."""
     found = []
     for i, (layer, real) in enumerate(zip(fixed.layers, fixed.net.layers, strict=False)):
         weight, bias = real.weight, real.bias
-        scale = fixed.fraction if i == 0 else 0
+        fixed_real, rounding = layer.real(fixed.fraction if i == 0 else 0)
         error = np.zeros(len(bias))
         if i == 0:
             terms = np.abs(bias) + np.abs(weight) @ np.abs(fixed.offset)
@@ -112,26 +112,15 @@ def pairs(fixed: FixedNetwork) -> list[Pair]:
             Pair(
                 weight,
                 bias,
-                np.ldexp(layer.weight, scale - layer.weight_fraction),
-                np.ldexp(layer.bias, -layer.sum_fraction),
+                fixed_real.weight,
+                fixed_real.bias,
                 real.functions,
-                None if real.activation is None else real_functions(layer),
-                float(np.ldexp(0.5, -layer.fraction)) if layer.shift else 0.0,
+                None if real.activation is None else fixed_real.functions,
+                rounding,
                 error,
             )
         )
     return found
-
-
-def real_functions(layer: FixedLayer) -> Functions:
-    """Return the activation of a layer in real numbers."""
-    total, slope = layer.sum_fraction, layer.slope_fraction
-    return Functions(
-        np.ldexp(layer.knots, -total),
-        np.ldexp(layer.slopes, -slope),
-        np.ldexp(layer.intercepts, -total - slope),
-        layer.kinds,
-    )
 
 
 def start(boxes: Floats, rounding: Floats) -> tuple[BoxForm, BoxForm]:
@@ -156,7 +145,7 @@ def affine(pair: Pair, y: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm]:
 
 @dataclass(frozen=True, eq=False)
 class Bend:
-    """What is known of an activation: z, fixed z - z, and what is not.
+    """What is known and what is unknown about an activation: z, fixed z - z, and two bounds.
 
     half: [boxes, units], the slopes of f between z and fixed z are within this of their mean; other: [boxes, units], a
     bound on rounding and on the difference of the two functions.
@@ -169,7 +158,7 @@ class Bend:
 
     @property
     def loose(self) -> Floats:
-        """A bound on the part of the difference that is due to unknown slopes."""
+        """A bound on the part of the difference that comes from unknown slopes."""
         return np.asarray(self.half * self.d.largest * (1 + 1e-12))
 
 
@@ -191,10 +180,10 @@ def activation(pair: Pair, z: BoxForm, d: BoxForm) -> tuple[BoxForm, BoxForm, Be
 
 
 def largest_with_signs(base: Floats, rows: Floats, floor: Floats) -> Floats:
-    """Return a bound on sum_s |base_s + sum_u sign_u row_us| for any signs; exact, but for rounding, above the floor.
+    """Return a bound on sum_s |base_s + sum_u sign_u row_us| for any signs; exact above the floor, up to rounding.
 
     base: [cases, symbols]; rows: [cases, units, symbols]; floor: [cases]. NumPy tries only the signs of the largest
-    `DECIDED` rows; the compiled program decides all, as far as its work allows.
+    `DECIDED` rows; the compiled program tries those of all rows, within a limit on its work.
     """
     base, rows, bound = np.ascontiguousarray(base), np.ascontiguousarray(rows), np.empty(len(base))
     if why_not_native("prove"):

@@ -20,7 +20,8 @@ from plunit.pieces.formats import c_text
 from plunit.pieces.formats.c_text import CLayer, Tables, describe_origin, round_to
 from plunit.pieces.networks import Network, check_network
 from plunit.pieces.programs import FloatNetwork, Program
-from plunit.pieces.proofs.questions import Optimum, Verdict, claims
+from plunit.pieces.proofs.questions import Optimum
+from plunit.pieces.proofs.verdicts import Verdict, claims
 from plunit.pieces.rewriting import rescale
 from plunit.pieces.rounding import EPS, rounded_up
 

@@ -1,8 +1,9 @@
-"""Proofs in any dimension: largest and smallest values, distances, slopes, properties; of networks and of programs.
+"""Proofs in any dimension: extreme values, distances, slopes and properties, of networks and of programs.
 
-A `Network` or a `Program`, a box and constraints enter, or a `Property`; an `Optimum` leaves, which is a point with its
-value and a bound that no value is beyond, or a `Verdict`. Open `questions.py` first, for values and properties, or
-`steepness.py` for slopes. The questions become aims in `aims.py`, which the search in `branching.py` serves.
-`bounding.py` has its step, which csrc/prove.cpp computes and `numpy_bounds.py` states. Each file imports only those
-before it: linear; properties, numpy_bounds; bounding; branching; aims; questions; steepness.
+The arguments are a `Network` or a `Program`, and a box with constraints or a `Property`. The answer is an `Optimum`, a
+point with its value and a proved bound, or a `Verdict`. Start with `questions.py` for values, `verdicts.py` for
+properties, or `steepness.py` for slopes. Each question becomes an aim (`aims.py`, `program_aims.py`) that the search in
+`branching.py` maximises. `bounding.py` has one step of the search; it runs in csrc/prove.cpp or, as the reference, in
+`numpy_bounds.py`. Each file imports only files that come before it in this list: linear; properties, relaxation;
+numpy_bounds; bounding; branching, linear_bounds; aims; program_aims; questions; verdicts, steepness.
 """

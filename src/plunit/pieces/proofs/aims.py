@@ -1,39 +1,29 @@
-"""What the search makes large: `LargestGoal` for values, `Margin` for properties, and both for a program.
-
-For a program, bounds are those of its real-number network and values are its own. The real-number network is within
-an error of the program (`plunit.pieces.programs`), by which limits and floors are moved. Where places are evenly
-spaced, the search comes down to boxes with a few inputs, on all of which the program is run: there no error is left.
-"""
+"""What the search maximises: `LargestGoal` for values, and `Margin` for properties."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from plunit.pieces.arrays import Bools, Floats, Ints
-from plunit.pieces.boxes import box_array, check_size, sizes
+from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.boxes import sizes
 from plunit.pieces.networks import Network
-from plunit.pieces.programs import Program
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query, ReducedNetwork
-from plunit.pieces.proofs.branching import Aim, BestPoint
+from plunit.pieces.proofs.branching import Aim
 from plunit.pieces.proofs.linear import NEVER
-from plunit.pieces.proofs.properties import Case, Condition, Constraints, Domain, constraint_rows
-from plunit.pieces.rounding import EPS, FLOOR, UNIT, fractions
+from plunit.pieces.proofs.properties import Case, Domain
+from plunit.pieces.rounding import FLOOR, UNIT
 
 INSIDE = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)
-"""The fractions of the way to the centre of its domain by which a witness is moved off open bounds, in this order."""
-
-NEAR = 1e-12
-"""Sums are compared with their limits in double precision where they differ by this fraction of their terms."""
+"""How far a witness is moved off open bounds: fractions of the way to the centre of its domain, in this order."""
 
 
 @dataclass(frozen=True, eq=False)
 class LargestGoal(Aim):
-    """The aim of `search` that makes goal y large, goal [out]."""
+    """The aim of maximising goal y, with goal [out]."""
 
     net: Network | ReducedNetwork
     domain: Domain
@@ -45,59 +35,59 @@ class LargestGoal(Aim):
         return Query.of(self.net, self.domain, [self.goal[None]])
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
-        """Return goal f(x), -inf outside of the domain, and its gradient."""
+        """Return goal f(x), -inf outside the domain, and its gradient."""
         y, slopes = self.query.forward(x)
         rows = np.broadcast_to(self.goal, y.shape)
         return np.where(self.domain.holds(x), y @ self.goal, NEVER), self.query.gradients(slopes, rows)
 
     def floors(self, case: Ints, least: float) -> Floats:
-        """Return the value that matters."""
+        """Return the value to exceed."""
         return np.full((len(case), 1), max(least, self._lowest))
 
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
-        """Return the bounds, which are relative to the floor."""
+        """Return the bounds; those of the nodes are relative to the floor."""
         excess, least = nodes.bounds[:, 0], max(least, self._lowest)
         found = (least + excess) + 2 * UNIT * (abs(least) + np.abs(np.where(excess > NEVER, excess, 0.0)))
         return np.where(excess > NEVER, found, NEVER)
 
     @cached_property
     def _lowest(self) -> float:
-        """A number that no value is below: what matters until the first point of the domain is found."""
+        """A lower bound on all values, which is the floor until a point of the domain is found."""
         *_, size = sizes(self.query.net, np.abs(self.domain.box).max(axis=1))
         return -1.001 * float(np.abs(self.goal) @ size) - FLOOR
 
 
 @dataclass(frozen=True, eq=False)
 class Margin(Aim):
-    """The aim of `search` that looks for x in cases: max over conditions of min over rows of limit - row y."""
+    """The aim of finding x in one of some cases: max over conditions of min over rows of limit - row y."""
 
     net: Network
     cases: list[Case]
 
     @cached_property
     def boxes(self) -> Floats:
-        """The box of each case."""
+        """The boxes of the cases, [cases, in, 2]."""
         return np.stack([case.box for case in self.cases])
 
     @cached_property
     def query(self) -> Query:
-        """Goals -row y with the floors -limit; the domain is that of the only case, or holds all boxes."""
+        """Goals -row y with floors -limit; the domain is that of the only case, or contains all boxes."""
         case, outer = self.cases[0], np.stack([self.boxes[..., 0].min(axis=0), self.boxes[..., 1].max(axis=0)], axis=1)
         domain = Domain(outer, case.rows, case.limits)
         return Query.of(self.net, domain, [-condition.rows for condition in case.conditions])
 
     @cached_property
     def limits(self) -> Floats:
-        """What the goals must reach in each case, [cases, g]."""
+        """The values that the goals must reach in each case, [cases, g]."""
         return -np.stack([np.concatenate([one.limits for one in case.conditions]) for case in self.cases])
 
     @property
     def open(self) -> bool:
-        """Whether a margin of 0 is outside."""
+        """Whether x with a margin of 0 is outside the cases."""
         return all(condition.strict for condition in self.cases[0].conditions)
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
-        """Return the margins, -inf outside of the domain, and the gradients of the rows that decide."""
+        """Return the margins, -inf outside the domain, and the gradients of the rows that determine them."""
         y, slopes = self.query.forward(x)
         excess, first, boxes = y @ self.query.goals.T - self.limits[case], self.query.first, self.boxes[case]
         rows = np.stack([a + excess[:, a:b].argmin(axis=1) for a, b in pairwise(first)], axis=1)
@@ -112,12 +102,12 @@ class Margin(Aim):
         return self.limits[case]
 
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
-        """Return the largest bound of a condition; those below 0 are ruled out."""
+        """Return the largest bound of a condition; conditions that cannot reach `least` are ruled out."""
         nodes.bounds[nodes.bounds <= least] = NEVER
         return np.asarray(nodes.bounds.max(axis=1))
 
     def witness(self, x: Floats, case: int) -> Floats | None:
-        """Return x if it is in the case, in exact arithmetic; else a point next to it that is off the open bounds."""
+        """Return x, or a nearby point off the open bounds, that is in the case in exact arithmetic; else None."""
         asked, centre = self.cases[case], self.query.centre
         middle = self.boxes[case].mean(axis=1) if centre is None else centre
         for part in INSIDE if asked.exact else INSIDE[:1]:
@@ -125,212 +115,3 @@ class Margin(Aim):
             if self.query.meets(near, asked.conditions) and asked.contains(near):
                 return near
         return None
-
-
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """The inputs of a program in the boxes of some cases, which have the same rows of constraints."""
-
-    program: Program
-    cases: list[Case]
-
-    @classmethod
-    def of(cls, program: Program, box: Any, constraints: Constraints) -> Inputs:
-        """Take all inputs in a box that meet constraints."""
-        sides = box_array(program.net, box, fixed=True)
-        anything = Condition(np.zeros((1, program.net.outputs)), np.ones(1))
-        return cls(program, [Case(sides, *constraint_rows(constraints, len(sides)), (anything,))])
-
-    @cached_property
-    def sides(self) -> Floats:
-        """The first and the last place of each case, [cases, in, 2]."""
-        found = np.stack([self.program.sides(case.box) for case in self.cases])
-        check_size(self.program.real, np.abs(found).max(axis=(0, 2)))
-        return found
-
-    @property
-    def step(self) -> Floats:
-        """The distance of neighbouring places of each input, where they are evenly spaced."""
-        return np.asarray(self.program.step)
-
-    @cached_property
-    def error(self) -> Floats:
-        """A bound on the distance of the program from its real-number network, in all cases."""
-        outer = np.stack([self.sides[..., 0].min(axis=0), self.sides[..., 1].max(axis=0)], axis=1)
-        return self.program.error(outer)
-
-    def nearest(self, places: Floats, case: Ints) -> Floats:
-        """Return the places of inputs of each case that are nearest to places [n, in]."""
-        return np.clip(self.program.nearest(places), self.sides[case, :, 0], self.sides[case, :, 1])
-
-    def real_case(self, number: int) -> Case:
-        """Return the case of the real-number network that holds every input of a case of the program."""
-        case = self.cases[number]
-        offset, step = self.program.offset, self.program.step
-        reach = np.zeros(len(case.box)) if step is None else 0.51 * step + 4 * EPS * np.abs(case.box).max(axis=1)
-        size, limits = np.abs(case.rows), case.limits
-        if step is not None:
-            slack = size @ reach + 2 * len(offset) * EPS * (size @ np.abs(offset) + np.abs(limits))
-            limits = limits - case.rows @ offset + slack
-        return Case(self.sides[number], case.rows, limits, tuple(map(self._relax, case.conditions)))
-
-    @cached_property
-    def real_question(self) -> tuple[ReducedNetwork, Domain]:
-        """The real-number network and its domain, where there is one case."""
-        case = self.real_case(0)
-        return ReducedNetwork.of(self.program.real, case.box), Domain(case.box, case.rows, case.limits)
-
-    def _relax(self, condition: Condition) -> Condition:
-        """Return a condition that the real-number network meets where the program meets this one."""
-        if not len(condition.rows):
-            return Condition(np.zeros((1, condition.rows.shape[1])), np.ones(1), condition.strict)
-        slack = np.abs(condition.rows) @ self.error * (1 + 2 * len(self.error) * EPS)
-        limits = condition.limits + slack
-        return Condition(condition.rows, limits + 2 * UNIT * np.abs(limits) * (slack > 0), condition.strict)
-
-    def x(self, places: Floats, case: int) -> Floats:
-        """Return the inputs x at places."""
-        return self.program.x(places, self.cases[case].box)
-
-    def are_in(self, places: Floats, case: int) -> Bools:
-        """Return which places [n, in] of inputs meet the constraints of their case, in exact arithmetic."""
-        one, x = self.cases[case], self.x(places, case)
-        found = np.ones(len(x), dtype=np.bool_) if not len(one.limits) else one.holds(x, NEAR)
-        unsure = found if one.exact else found & ~one.holds(x, -NEAR) if len(one.limits) else ~found
-        for i in np.flatnonzero(unsure):
-            found[i] = one.contains(x[i])
-        return found
-
-    def first_witness(self, places: Floats, case: int) -> Floats | None:
-        """Return the first of places [n, in] that is in the case with the output of the program, None if none is."""
-        y = self.program.run(places)
-        meets = np.zeros(len(y), dtype=np.bool_)
-        for condition in self.cases[case].conditions:
-            size = np.abs(y) @ np.abs(condition.rows).T + np.abs(condition.limits)
-            near = np.flatnonzero((y @ condition.rows.T - condition.limits <= NEAR * size + FLOOR).all(axis=1))
-            values, owner = np.unique(y[near], axis=0, return_inverse=True)
-            certain = np.array([condition.contains(fractions(one)) for one in values], dtype=np.bool_)
-            meets[near] |= certain[owner.reshape(-1)]
-        found = places[meets]
-        found = found[self.are_in(found, case)]
-        return found[0] if len(found) else None
-
-    def meets(self, y: Floats, case: int) -> bool:
-        """Whether y [out] meets a condition, in exact arithmetic."""
-        exact = fractions(y)
-        return any(condition.contains(exact) for condition in self.cases[case].conditions)
-
-    def places(self, box: Floats) -> Floats:
-        """Return all places [n, in] in a box [in, 2]."""
-        ends = np.rint(box / self.step[:, None]).astype(np.int64)
-        axes = [np.arange(low, high + 1) for low, high in ends]
-        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(box)) * self.step
-
-
-class _Stepped:
-    """An aim for a program whose places are evenly spaced: a `Lattice`."""
-
-    inputs: Inputs
-
-    @property
-    def lattice(self) -> Any:
-        """The aim itself, None for a program whose places are not evenly spaced."""
-        return None if self.inputs.program.step is None else self
-
-    def snap(self, boxes: Floats) -> Floats:
-        """Shrink boxes [n, in, 2] to the places in them, in place, and return the number of places in each."""
-        step = self.inputs.step
-        low, high = np.ceil(boxes[..., 0] / step), np.floor(boxes[..., 1] / step)
-        boxes[..., 0], boxes[..., 1] = low * step, np.maximum(low, high) * step
-        return np.asarray(np.maximum(high - low + 1, 0.0).prod(axis=1))
-
-    def widest(self, boxes: Floats) -> Ints:
-        """Return the input of each box that has the most places."""
-        return np.asarray(np.argmax((boxes[..., 1] - boxes[..., 0]) / self.inputs.step, axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class ProgramGoal(_Stepped, LargestGoal):
-    """The aim that makes one output of a program, or its negative, large; `net` and `domain` are the real network's."""
-
-    inputs: Inputs
-
-    @classmethod
-    def of(cls, inputs: Inputs, goal: Floats) -> ProgramGoal:
-        """Take the real-number network of a program."""
-        return cls(*inputs.real_question, goal, inputs)
-
-    @property
-    def _error(self) -> float:
-        return float(np.abs(self.goal) @ self.inputs.error)
-
-    def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
-        """Return the values of the program at the inputs nearest to x, and gradients of the real-number network."""
-        places, slopes = self.inputs.nearest(x, case), self.query.forward(x)[1]
-        y = self.inputs.program.run(places)
-        values = np.where(self.inputs.are_in(places, 0), y @ self.goal, NEVER)
-        return values, self.query.gradients(slopes, np.broadcast_to(self.goal, y.shape))
-
-    def floors(self, case: Ints, least: float) -> Floats:
-        """Return what the real-number network reaches where the program reaches `least`."""
-        return super().floors(case, np.nextafter(least - self._error, -np.inf))
-
-    def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
-        """Return the bounds of the program, which its ranges may lower."""
-        found = super().bounds(nodes, answer, np.nextafter(least - self._error, -np.inf)) + self._error
-        found = np.nextafter(found, np.inf)
-        low, high = self.inputs.program.ranges(nodes.box[..., 0], nodes.box[..., 1])
-        output = int(np.abs(self.goal).argmax())
-        return np.fmin(found, high[:, output] if self.goal[output] > 0 else -low[:, output])
-
-    def try_all(self, boxes: Floats, case: Ints) -> BestPoint:
-        """Run the program on all places of the boxes, and return the best."""
-        places = np.concatenate([self.inputs.places(box) for box in boxes])
-        values = np.where(self.inputs.are_in(places, 0), self.inputs.program.run(places) @ self.goal, NEVER)
-        best = int(values.argmax())
-        return BestPoint(places[best], 0, float(values[best]), 0.0, found=False)
-
-
-@dataclass(frozen=True, eq=False)
-class ProgramMargin(_Stepped, Margin):
-    """The aim that looks for inputs of a program whose outputs are in a case; `cases` are the real network's."""
-
-    inputs: Inputs
-
-    @classmethod
-    def of(cls, inputs: Inputs) -> ProgramMargin:
-        """Relax the cases by the distance of a program from its real-number network."""
-        return cls(inputs.program.real, [inputs.real_case(i) for i in range(len(inputs.cases))], inputs)
-
-    @cached_property
-    def _own_limits(self) -> Floats:
-        """What the goals of the program must reach in each case; a condition without rows has one that always is."""
-        parts = [
-            [one.limits if len(one.limits) else np.ones(1) for one in case.conditions] for case in self.inputs.cases
-        ]
-        return -np.stack([np.concatenate(part) for part in parts])
-
-    def witness(self, x: Floats, case: int) -> Floats | None:
-        """Return the nearest place if it is in the case with the output of the program."""
-        return self.inputs.first_witness(self.inputs.nearest(x[None], np.array([case])), case)
-
-    def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
-        """Return the largest bound of a condition, -inf where the ranges of the program meet none."""
-        low, high = self.inputs.program.ranges(nodes.box[..., 0], nodes.box[..., 1])
-        goals, limits = self.query.goals, self._own_limits[nodes.case]
-        with np.errstate(invalid="ignore"):
-            top = high @ np.maximum(goals, 0.0).T + low @ np.minimum(goals, 0.0).T
-            size = np.maximum(np.abs(low), np.abs(high)) @ np.abs(goals).T + np.abs(limits)
-        lacks = top - limits < -NEAR * size
-        able: Bools = np.asarray(~np.logical_or.reduceat(lacks, self.query.first[:-1], axis=1).all(axis=1))
-        for i in np.flatnonzero(able & (low == high).all(axis=1)):
-            able[i] = self.inputs.meets(low[i], int(nodes.case[i]))
-        return np.where(able, super().bounds(nodes, answer, least), NEVER)
-
-    def try_all(self, boxes: Floats, case: Ints) -> BestPoint:
-        """Run the program on all places of the boxes, and return the first witness."""
-        for box, number in zip(boxes, case.tolist(), strict=True):
-            place = self.inputs.first_witness(self.inputs.places(box), number)
-            if place is not None:
-                return BestPoint(place, number, np.inf, 0.0, found=True)
-        return BestPoint(boxes[0, :, 0], int(case[0]), NEVER, 0.0, found=False)

@@ -1,10 +1,10 @@
 """Bounds of a network on many parts of its domain at once: the step of the branch and bound, and the parts themselves.
 
-A `Query` is the network, the domain, and goals: rows of the outputs that are bounded from above. Goals that
-must reach their floors together make a condition. `Nodes` are parts of the domain: a box, ranges of the units, and
-splits, which put units on one side of a knot. `bound_nodes` narrows their boxes and ranges, bounds the goals, and says
-where to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`). In both the bounds hold
-for the network in exact arithmetic.
+A `Query` is a network, a domain, and goals: linear functions of the outputs, which are bounded from above. Goals that
+must reach their floors together form a condition. `Nodes` are parts of the domain: each has a box, ranges of the units,
+and splits, which put units on one side of a knot. `bound_nodes` narrows the boxes and ranges, bounds the goals, and
+chooses where to branch. It runs in the compiled program csrc/prove.cpp, or in NumPy (`numpy_bounds`). In both, the
+bounds hold for the network in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from plunit.pieces.activation import Functions, at_pieces
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.merging import merge_units
 from plunit.pieces.networks import Layer, Network, exact_outputs
-from plunit.pieces.proofs.numpy_bounds import bound_in_numpy, box_forms
+from plunit.pieces.proofs.numpy_bounds import bound_in_numpy
 from plunit.pieces.proofs.properties import Condition, Domain
 from plunit.pieces.rewriting import without_clip
 from plunit.pieces.rounding import FLOOR, outward, roundings
@@ -38,13 +38,13 @@ EXACT = 10_000
 
 @dataclass(frozen=True, eq=False)
 class ReducedNetwork:
-    """A network as the step reads it, with fewer units of the same function; its tables are made once."""
+    """A network as the step reads it: the same function with fewer units, and its tables, which are made once."""
 
     net: Network
 
     @classmethod
     def of(cls, net: Network, box: Floats) -> ReducedNetwork:
-        """Leave out units and clips that change nothing on the box."""
+        """Return the network without the units and clips that have no effect on the box."""
         return cls(without_clip(merge_units(net), box))
 
     @cached_property
@@ -60,7 +60,7 @@ class ReducedNetwork:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What is bounded: goals y, or the gradient of the first goal, for x in the domain.
+    """The quantities to bound: goals y, or the gradient of the first goal, for x in the domain.
 
     goals: [g, out]; the goals of condition c are those from first[c] to first[c + 1].
     """
@@ -75,7 +75,7 @@ class Query:
     def of(
         cls, net: Network | ReducedNetwork, domain: Domain, conditions: Sequence[Floats], *, gradient: bool = False
     ) -> Query:
-        """Take the goals of each condition, [m, out]."""
+        """Return the query for the goals of each condition, [m, out]."""
         first = np.cumsum([0, *map(len, conditions)], dtype=np.int64)
         model = net if isinstance(net, ReducedNetwork) else ReducedNetwork.of(net, domain.box)
         return cls(model, domain, np.concatenate(conditions), first, gradient)
@@ -86,7 +86,7 @@ class Query:
         return self.model.net
 
     def forward(self, x: Floats) -> tuple[Floats, list[Floats]]:
-        """Return f(x) [n, out] at x [n, in], and the slope of each unit, layer by layer; at a knot that below it."""
+        """Return f(x) [n, out] at x [n, in], and the slopes of each layer's units; at a knot, the slope below it."""
         y, slopes = x, list[Floats]()
         for weight, bias, f in self.layers:
             z = y @ weight.T + bias
@@ -105,7 +105,7 @@ class Query:
         return np.asarray(found)
 
     def enclosures(self, x: Floats) -> Iterator[tuple[Floats, Floats]]:
-        """Yield z [n, units] of each layer at x [n, in], f(x) last, and how far it may be from the exact number."""
+        """Yield z [n, units] of each layer at x [n, in], f(x) last, and a bound on its rounding error."""
         y, error = x, np.zeros_like(x)
         for weight, bias, f in self.layers:
             size = np.abs(weight).T
@@ -117,7 +117,7 @@ class Query:
             y, error = f.enclose(z, error)
 
     def meets(self, x: Floats, conditions: Sequence[Condition]) -> bool:
-        """Whether f(x), x [in], meets a condition in exact arithmetic, which is used where rounding could decide."""
+        """Whether f(x), x [in], meets a condition in exact arithmetic, which runs only where rounding could decide."""
         *_, (y, error) = self.enclosures(x[None])
         if any(condition.surely_contains(y[0], error[0]) for condition in conditions):
             return True
@@ -160,7 +160,7 @@ class Query:
 
     @property
     def batch(self) -> int:
-        """The number of nodes that are bounded together: about a tenth of a second, 256 at the most."""
+        """The number of nodes that are bounded together: about a tenth of a second of work, at most 256."""
         widths = self.net.widths
         products = [a * b for a, b in itertools.pairwise(widths)]
         work = sum(width * sum(products[:i]) for i, width in enumerate(widths[1:])) + sum(products)
@@ -171,10 +171,11 @@ class Query:
 class Nodes:
     """Parts of a domain, on the first axis of every array.
 
-    box: [n, in, 2]; ranges: [n, units, 2], of z; split_unit, split_low, split_high: [n, splits], where z of a unit is
-    known to be, -1 for none; floors: [n, g], what the goals must reach; case: [n], which question a node belongs to;
-    cuts: [n, g, in + 1], forms a x + b that are above the goals in the part, NaN for none; bounds: [n, conditions],
-    by how much the goals may exceed their floors, or the 2-norm of the gradient, -inf for what is ruled out.
+    box: [n, in, 2]; ranges: [n, units, 2], of z; split_unit, split_low, split_high: [n, splits], a unit, -1 for none,
+    and the interval that contains its z; floors: [n, g], the values that the goals must reach; case: [n], the question
+    that a node belongs to; cuts: [n, g, in + 1], forms a x + b that are above the goals in the part, NaN for none;
+    bounds: [n, conditions], by how much the goals may exceed their floors, or the 2-norm of the gradient; -inf if the
+    condition is ruled out.
     """
 
     box: Floats
@@ -223,7 +224,7 @@ class Nodes:
         )
 
     def halves(self, branch: Ints, knots: Floats) -> Nodes:
-        """Return two nodes for each: the halves of an input's side, or a unit's z below and above a knot.
+        """Return two nodes for each node: halves of an input's side, or a unit's z below and above a knot.
 
         branch: [n, 2], an input, or the number of inputs plus a unit, and its knot; knots: [units, k].
         """
@@ -244,7 +245,7 @@ class Nodes:
 
 
 def _exact_ranges(layer: Layer, box: list[list[float]]) -> list[tuple[float, float]]:
-    """Return the range of z of each unit of the first layer: a knot on the edge of the box is not inside."""
+    """Return the range of z of each unit of the first layer, exactly: a knot on the edge of the box is not inside."""
     found = []
     for row, bias in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True):
         ends = [
@@ -258,7 +259,7 @@ def _exact_ranges(layer: Layer, box: list[list[float]]) -> list[tuple[float, flo
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What `bound_nodes` finds of each node.
+    """What `bound_nodes` finds out about each node.
 
     x: [n, in], a promising point; branch: [n, 2] as in `Nodes.halves`, -1 if all units are on one piece; gradient:
     [n, in, 2], its range.
@@ -270,9 +271,9 @@ class Answer:
 
 
 def bound_nodes(query: Query, nodes: Nodes, engine: str, seconds: float = np.inf) -> Answer | None:
-    """Narrow the nodes, in place, and return what is known of them; None if time is over before all of them are done.
+    """Narrow the nodes, in place, and return what is known about them; None if the time ran out first.
 
-    After None the nodes are of no use.
+    After None, the nodes are invalid.
     """
     n, inputs = len(nodes), query.net.inputs
     found = Answer(np.zeros((n, inputs)), np.full((n, 2), -1, dtype=np.int64), np.zeros((n, inputs, 2)))
@@ -301,49 +302,15 @@ def _bound_compiled(query: Query, nodes: Nodes, found: Answer, seconds: float) -
         gradient=found.gradient,
         seconds=seconds,
     )
-    return _call(library("prove").plunit_prove, query, parts)
+    return call_prover(library("prove").plunit_prove, query, parts)
 
 
-def _call(program: Any, query: Query, nodes: Any) -> bool:
+def call_prover(program: Any, query: Query, nodes: Any) -> bool:
+    """Call a function of the compiled program on several threads; return whether all nodes are done."""
     counter, results = ctypes.c_int64(0), list[int]()
     call = program, ctypes.byref(query.task), ctypes.byref(nodes), ctypes.byref(counter)
     run_on_threads(lambda: results.append(call_program(*call)), min(processors(), nodes.nodes))
     return not any(results)
-
-
-class LinearBounds:
-    """Linear functions above and below the first output of a network, f(x) <= y + a (x - m) in a box with middle m.
-
-    Args:
-        net: the network.
-        box: [in, 2], which contains all boxes.
-        engine: "native" or "numpy"; by default the faster one that is there.
-    """
-
-    def __init__(self, net: Network, box: Floats, engine: str | None = None) -> None:
-        domain = Domain(box, np.zeros((0, net.inputs)), np.zeros(0))
-        goal = np.eye(1, net.outputs)
-        self.query = Query.of(net, domain, [np.concatenate([goal, -goal])])
-        self.engine = engine or ("numpy" if why_not_native("prove") else "native")
-
-    def __call__(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return y [n, 2] and a [n, 2, in] for the boxes low <= x <= high, [n, in]; the bound from above comes first.
-
-        The middle is low / 2 + high / 2 as computed.
-        """
-        forms = box_forms(self.query, low, high) if self.engine == "numpy" else self._compiled_forms(low, high)
-        a, b, middle = forms[..., :-1], forms[..., -1], (low / 2 + high / 2)[..., None]
-        size = (np.abs(a) @ np.abs(middle))[..., 0] + np.abs(b)
-        at = b + (a @ middle)[..., 0] + roundings(2 * a.shape[2] + 8) * size + FLOOR
-        return at * [1.0, -1.0], a * [[1.0], [-1.0]]
-
-    def _compiled_forms(self, low: Floats, high: Floats) -> Floats:
-        (n, inputs), units = low.shape, len(self.query.net.tables.knots)
-        ranges = np.broadcast_to([-np.inf, np.inf], (n, units, 2)).copy()
-        forms = np.full((n, 2, inputs + 1), np.nan)
-        nodes = ProofNodes(nodes=n, box=np.stack([low, high], axis=2), range=ranges, cut=forms, seconds=np.inf)
-        _call(library("prove").plunit_forms, self.query, nodes)
-        return forms
 
 
 def prover() -> str:

@@ -1,11 +1,11 @@
-"""The largest value of something over a domain, by branch and bound: the best point found, and a bound above all.
+"""Branch and bound: the best point found in a domain, and a bound on all values in it.
 
-`search` keeps parts of the domain (`Nodes`) that may still hold a larger value. In each round it bounds a batch of
-them, evaluates the points that the bounds suggest, drops what cannot matter, and halves the rest. Rounds take turns
-between the parts with the largest bounds and those with the best points. A round depends on nothing but the nodes, so
-the answer is the same for any number of threads, as long as time is not over.
+`search` keeps the parts of the domain (`Nodes`) that may still contain a larger value. In each round it bounds a batch
+of them, evaluates the points that the bounds suggest, drops the parts that cannot matter, and halves the rest. Rounds
+alternate between the parts with the largest bounds and those with the best points. A round depends only on the nodes,
+so the answer is the same for any number of threads, unless the time runs out.
 
-Two other searches halve boxes and have their own loops, because their nodes are boxes only: they have no splits of
+Two other searches halve boxes and have their own loops, because their nodes are only boxes: they have no splits of
 units, no ranges to narrow, and no compiled step. `plunit.expressions.distance` bounds an expression, which has no
 layers; `plunit.pieces.fixed.error_bounds` bounds all outputs at once, relative to the error at single points.
 """
@@ -42,43 +42,43 @@ TRIED = 2**16
 """The largest number of inputs of a program that are tried in a round."""
 
 INWARD = 1e-12
-"""The part of the way to the centre of the domain by which a point leaves the constraints."""
+"""The fraction of the way to the centre of the domain by which a point is moved off the constraints."""
 
 
 class Aim(Protocol):
-    """What is made as large as possible, at points x [n, in]; -inf outside of the domain.
+    """A value to maximise, at points x [n, in]; -inf outside the domain.
 
-    Inherit from this class. Where several questions are asked at once, case [n] says which one is meant. Floors [n, g]
-    are what the goals of the query must reach if a value above `least` is wanted.
+    Inherit from this class. If several questions are asked at once, case [n] says which one a point belongs to. Floors
+    [n, g] are the values that the goals of the query must reach for the value to exceed `least`.
     """
 
     @property
     def query(self) -> Query:
-        """What is bounded."""
+        """The network and the goals that are bounded."""
 
     @property
     def lattice(self) -> Lattice | None:
-        """The inputs of a program, if only they count; then no bound is left over, and the answer is exact."""
+        """The inputs of a program, if only these count; then the answer is exact."""
         return None
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return the values at x, and their gradients."""
 
     def floors(self, case: Ints, least: float) -> Floats:
-        """Return what the goals must reach."""
+        """Return the values that the goals must reach."""
 
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
         """Return the bound of each node."""
 
 
 class Lattice(Protocol):
-    """The inputs of a program that has few enough of them in a small box to try them all."""
+    """The inputs of a program, which are few enough in a small box to try them all."""
 
     def snap(self, boxes: Floats) -> Floats:
-        """Shrink boxes [n, in, 2] to the inputs in them, in place, and return the number of inputs in each."""
+        """Shrink boxes [n, in, 2], in place, to the inputs in them, and return the number of inputs in each."""
 
     def widest(self, boxes: Floats) -> Ints:
-        """Return the input of each box that has the most numbers."""
+        """Return, for each box, the index of the dimension with the most values."""
 
     def try_all(self, boxes: Floats, case: Ints) -> BestPoint:
         """Run the program on all inputs in the boxes, and return the best."""
@@ -93,7 +93,7 @@ class Effort:
 
     @classmethod
     def of(cls, time_limit: float | None, progress: Report | None) -> Effort:
-        """Check a time limit; None means no limit."""
+        """Return the effort for a time limit, None for no limit; ValueError unless it is positive."""
         if time_limit is None:
             return cls(progress=progress)
         number = isinstance(time_limit, (int, float, np.number)) and not isinstance(time_limit, bool)
@@ -110,10 +110,10 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Extreme:
-    """x [in] with the largest value found, of which case; no value is above the bound; scale: the largest |value| seen.
+    """x [in] with the largest value found, and its case; no value is above `bound`; scale: the largest |value| found.
 
-    ended: whether the search went on until nothing was left that could be above `least`; found: whether x is what was
-    looked for.
+    ended: whether the search continued until no part was left that could exceed `least`; found: whether `accept`
+    accepted x.
     """
 
     x: Floats
@@ -126,7 +126,7 @@ class Extreme:
 
 
 Accept = Callable[[Floats, int], Floats | None]
-"""From x [in] and its case to the point at or near x that is looked for, None if there is none."""
+"""Returns, for x [in] and its case, the point at or near x that is sought, or None."""
 
 
 def search(
@@ -141,12 +141,12 @@ def search(
     """Return the largest value over boxes [n, in, 2]; or, with `accept`, look for a value above `least`.
 
     Args:
-        aim: what is made large.
-        boxes: where.
+        aim: the value to maximise.
+        boxes: one for each case.
         effort: the time limit and the progress display.
-        gap: parts are dropped whose bound is above the best value by at most this fraction of the scale.
+        gap: parts whose bound exceeds the best value by at most this fraction of the scale are dropped.
         least: with `accept`, parts without a value above it are dropped, and the bound is never below it.
-        accept: returns what is looked for; then the search ends.
+        accept: the search ends when it returns a point.
     """
     engine, query, lattice = prover(), aim.query, aim.lattice
     start = time.monotonic()
@@ -154,13 +154,13 @@ def search(
     best = _best(*_first_points(aim, boxes, end), accept, least, end)
 
     def level() -> float:
-        """What a part must exceed; of a constant 0 the bounds are what underflow leaves of them."""
+        """Return the level that bounds must exceed; FLOOR is in it because underflow widens bounds of a constant 0."""
         return least if accept else best.value + gap * best.scale + FLOOR
 
     rng = np.random.default_rng(0)
     pool, closed, batch, rounds = _Pool(Nodes.roots(query, boxes)), -np.inf, 2, 0
     while len(pool) and not best.found:
-        # what is uncertain about a value must not drop a part in which another one would do
+        # an uncertain value must not drop a part that may contain a better one
         top = max(level(), closed, pool.bound)
         unfinished = Extreme(best.x, best.case, best.value, max(top, best.value), best.scale, ended=False)
         if (seconds := end - time.monotonic()) <= 0:
@@ -175,7 +175,7 @@ def search(
         if answer is None:
             return unfinished
         count = None if lattice is None else lattice.snap(nodes.box)
-        bounds = np.fmin(aim.bounds(nodes, answer, floor), before)  # NaN bounds nothing
+        bounds = np.fmin(aim.bounds(nodes, answer, floor), before)  # NaN is not a bound
         points, cases, values = _tries(aim, nodes, answer.x, rng)
         best = best.after(_best(points, cases, values, accept, least, end))
         pool.drop(level())
@@ -199,7 +199,7 @@ def search(
 
 @dataclass(frozen=True, eq=False)
 class BestPoint:
-    """The best point so far, the largest |value| seen, and whether the point is what is looked for."""
+    """The best point so far, the largest |value| found, and whether `accept` accepted the point."""
 
     x: Floats
     case: int
@@ -213,7 +213,7 @@ class BestPoint:
 
 
 def _best(x: Floats, case: Ints, values: Floats, accept: Accept | None, least: float, end: float) -> BestPoint:
-    """Return the best of points x [n, in]; with `accept` what it makes of the first of the best few that it accepts."""
+    """Return the best of points x [n, in]; with `accept`, its point for the first of the best few that it accepts."""
     order = np.argsort(-values, kind="stable")
     scale = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max())
     if accept is not None:
@@ -227,9 +227,9 @@ def _best(x: Floats, case: Ints, values: Floats, accept: Accept | None, least: f
 
 
 def _first_points(aim: Aim, boxes: Floats, end: float) -> tuple[Floats, Ints, Floats]:
-    """Return random points that climbed along their gradients, the best on the way of each; their cases and values.
+    """Move random points uphill, and return the best point on each path, with its case and value.
 
-    They climb until the time is over; if it is over at the start, there is one point.
+    They stop when the time runs out; if it has run out at the start, there is only one point.
     """
     x, case = _starts(aim.query.domain, boxes)
     if time.monotonic() > end:
@@ -261,7 +261,7 @@ def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple
     low, high = (np.tile(nodes.box[..., side], (WALKS, 1)) for side in (0, 1))
     walk = low + (high - low) * rng.random(low.shape)
     near = [x, _round(x)]
-    if (centre := aim.query.centre) is not None:  # x lies on the constraints, and these must hold exactly
+    if (centre := aim.query.centre) is not None:  # x lies on the constraints, which must hold exactly
         near.append(x + INWARD * (centre - x))
     points, cases = np.concatenate([*near, walk]), np.concatenate([*[nodes.case] * len(near), case])
     values, slopes = aim.climb(points, cases)
@@ -275,7 +275,7 @@ def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple
 
 
 def _round(x: Floats) -> Floats:
-    """Return x to six digits, none beyond 1e-300: a solution that lies at a round number is met exactly."""
+    """Return x rounded to six digits, none beyond 1e-300, so that a solution at a round number is met exactly."""
     places = 5 - np.floor(np.log10(np.where(x == 0, 1.0, np.abs(x))))
     digits = 10.0 ** np.minimum(places, 300.0)
     return np.asarray(np.round(x * digits) / digits)
@@ -289,7 +289,7 @@ def _tell(effort: Effort, start: float, value: float, top: float, parts: int) ->
 
 
 class _Pool:
-    """Nodes that wait, in arrays that grow; the bound of each, and the value at the point of its parent."""
+    """The nodes still to be bounded, in arrays that grow; their bounds, and the values at their parents' points."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes, self._used = nodes, np.ones(len(nodes), dtype=np.bool_)
@@ -306,7 +306,7 @@ class _Pool:
     def take(self, count: int, *, by_value: bool) -> tuple[Nodes, Floats]:
         """Remove and return nodes with the largest bounds, or with the largest values, and their bounds.
 
-        With more nodes than there is memory for, those that came last go first, which keeps their number small.
+        If there are more nodes than fit in memory, the newest are removed first, which keeps their number small.
         """
         places = np.flatnonzero(self._used)
         full = len(places) * self._bytes() > MEMORY
@@ -317,11 +317,11 @@ class _Pool:
         return self._nodes[chosen], self._bounds[chosen]
 
     def drop(self, level: float) -> None:
-        """Forget nodes that have no value above the level."""
+        """Drop the nodes that cannot exceed the level."""
         self._used &= self._bounds > level
 
     def add(self, nodes: Nodes, bounds: Floats, values: Floats) -> None:
-        """Keep more nodes."""
+        """Add nodes to the pool."""
         splits = max(nodes.split_unit.shape[1], self._nodes.split_unit.shape[1])
         self._nodes, nodes = self._nodes.with_splits(splits), nodes.with_splits(splits)
         free = np.flatnonzero(~self._used)

@@ -5,7 +5,7 @@ multipliers y >= 0 are only a proposal: any y >= 0 gives the bound
 
     max over the box of (c - y A) x + y b + c0        (Neumaier and Shcherbina, 2004; docs/glossary.md),
 
-and that is evaluated with its rounding error. So the bound is valid even if the method went astray.
+and that is evaluated with its rounding error. So the bound is valid even if the method fails.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def over(constant: float, floor: float) -> float:
 
 
 def _number(found: Any) -> float:
-    """Return a bound; NaN comes from numbers that are too large, and bounds nothing."""
+    """Return a bound, inf for NaN, which comes from numbers that are too large."""
     return np.inf if np.isnan(found) else float(found)
 
 
@@ -54,14 +54,14 @@ class Region:
             self._shrink(row, limit)
 
     def with_input(self, low: float, high: float, column: Floats | None = None) -> Region:
-        """Return this region with one more input, which the cuts have by the column, or not at all."""
+        """Return this region with one more input, whose coefficients in the cuts are the column, by default 0."""
         wider = Region(np.stack([np.append(self.low, low), np.append(self.high, high)], axis=1))
         column = np.zeros(self.cuts) if column is None else column
         wider.rows, wider.limits, wider.empty = np.append(self.rows, column[:, None], axis=1), self.limits, self.empty
         return wider
 
     def with_margin(self) -> Region:
-        """Return this region with an input t in [0, 1] by which all cuts are kept away, in widths of the box."""
+        """Return this region with one more input t in [0, 1], a distance from all cuts in widths of the box."""
         return self.with_input(0.0, 1.0, np.abs(self.rows) @ (self.high - self.low))
 
     def over_box(self, c: Floats, constant: float) -> float:
@@ -71,7 +71,7 @@ class Region:
         return _number(constant + best.sum() + roundings(len(c) + 4) * size)
 
     def maximise(self, c: Floats, constant: float) -> tuple[float, Floats, Floats]:
-        """Return a bound of c x + constant, -inf if no x exists; the best x; and the multipliers of the cuts."""
+        """Return a bound on c x + constant, -inf if no x exists; the best x; and the multipliers of the cuts."""
         corner = np.where(c > 0, self.high, self.low)
         if self.empty or not self.cuts:
             return (NEVER if self.empty else self.over_box(c, constant)), corner, np.zeros(self.cuts)
@@ -109,9 +109,10 @@ class Region:
 
 
 class _Simplex:
-    """right - table v are the basic variables, v >= 0 the others: how far each is from an end, or a slack.
+    """The basic variables are right - table v, and v >= 0 are the others: distances of inputs from an end, or slacks.
 
-    Variables are the inputs, and then the slack of each cut; `top` says that an input is counted from its upper end.
+    The variables are the inputs, then the slack of each cut; `top` says whether an input is measured from its upper
+    end.
     """
 
     def __init__(self, region: Region, c: Floats) -> None:
@@ -126,7 +127,7 @@ class _Simplex:
             self._flip(int(j))
 
     def solve(self) -> tuple[Floats, Floats | None, Floats]:
-        """Return multipliers, a proof that no x exists if it seems so, and x."""
+        """Return multipliers, a proof that no x exists if there seems to be none, and x."""
         ray = None
         reach = np.maximum(np.abs(self.region.low), np.abs(self.region.high))
         slack = 1e-11 * (np.abs(self.region.rows) @ reach + np.abs(self.region.limits))

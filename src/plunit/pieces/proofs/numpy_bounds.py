@@ -1,45 +1,34 @@
-"""A network between linear functions: the step of the branch and bound in NumPy, and bounds on many boxes at once.
+"""The step of the branch and bound in NumPy, one node at a time: the reference for csrc/prove.cpp, and its fallback.
 
-A unit that may cross a knot on its range lies between two lines, the edges of the upper and of the lower hull of its
-graph. Later layers are bounded by forms a x + b, by substitution backwards from layer to layer (DeepPoly, Singh et al.
-2019; CROWN, Zhang et al. 2018; docs/glossary.md).
-
-`bound_in_numpy` takes one node after another: it is the statement of csrc/prove.cpp, and its fallback. The forms of
-split units are cuts in x, and so is that of a goal, which must reach its floor. A goal has several forms: further ones
-use the edges over the values that the units have where the bound so far is largest (a cutting-plane method).
-
-Rounding: if B holds the computed coefficients of a layer's units, each off by at most gamma |B_i|, then the form is off
-by at most gamma sum |B_i| v_i, where v >= |W| |y| + |b| bounds the terms of each unit. These sums are kept, and gamma
-times their total is added to the constant. gamma_k = 1.01 k u with the unit roundoff u counts all operations.
+Units and layers lie between the linear functions of `relaxation`. The forms of split units are cuts in x, and so is
+that of a goal, which must reach its floor. A goal has several forms: further ones use the edges over the values that
+the units have where the bound so far is largest (a cutting-plane method).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Floats, Ints
-from plunit.pieces.networks import Layer, UnitTables
 from plunit.pieces.proofs.linear import NEVER, Region, over
+from plunit.pieces.proofs.relaxation import Lines, substitute, terms_of
 from plunit.pieces.rounding import FLOOR, UNIT, roundings
 
 if TYPE_CHECKING:
     from plunit.pieces.proofs.bounding import Answer, Nodes, Query
 
 ROUNDS = 4
-"""The largest number of further forms of a goal, which touch where the last program had its largest value."""
+"""The maximum number of further forms of a goal, which touch where the last linear program had its maximum."""
 
 BINS = 64
 """The number of bins into which the range of a unit is divided."""
 
 ENOUGH = 0.95
-"""Another round is made if the last one left at most this fraction of the bound."""
+"""Another round follows if the last one left at most this fraction of the bound."""
 
 MOST_COLUMNS = 256
 """The maximum number of columns of a zonotope whose longest vector is bounded by their products."""
@@ -63,7 +52,7 @@ class _Node:
 
 
 def bound_in_numpy(query: Query, nodes: Nodes, found: Answer, seconds: float) -> bool:
-    """Do what `bounding.bound_nodes` promises; return whether all nodes are done. The clock is read between layers."""
+    """Do the work of `bounding.bound_nodes`; return whether all nodes are done. The clock is read between layers."""
     end = time.monotonic() + seconds
     for n in range(len(nodes)):
         done = _step(query, nodes, found, n, end, pinned=False)
@@ -101,7 +90,7 @@ def _step(query: Query, nodes: Nodes, found: Answer, n: int, end: float, *, pinn
 
 
 def _limits(node: _Node, nodes: Nodes, n: int, k: int, *, pinned: bool) -> list[tuple[int, float, float]]:
-    """Return (unit, sign, value) for what is known of layer k: sign z >= sign value."""
+    """Return what is known about the units of layer k as (unit, sign, value), for sign z >= sign value."""
     start = sum(node.query.net.widths[1 : k + 1])
     stop = start + node.query.net.widths[k + 1]
     if pinned:  # all units are on one piece, whose ends cut the region
@@ -171,7 +160,7 @@ def _unit_forms(node: _Node, k: int, units: Ints, signs: Floats) -> tuple[Floats
 
 
 def _substitute(node: _Node, k: int, a: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats, list[Floats]]:
-    """Go back to x from a y + constant, y the inputs of layer k; also return a for each layer, the first one first."""
+    """Bound a y + constant, y the inputs of layer k, by forms in x; also return a at each layer, first to last."""
     before = zip(node.query.net.layers[:k], node.lines, node.terms, strict=False)
     steps = [(layer, own.slope[:, None], own.constant[:, None], terms[None]) for layer, own, terms in before]
     reach = np.maximum(np.abs(node.region.low), np.abs(node.region.high))
@@ -196,7 +185,7 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
     for c in np.flatnonzero(nodes.bounds[n] > NEVER):
         group = range(query.first[c], query.first[c + 1])
         least = min(region.over_box(forms[g], over(constants[g], floor[g])) for g in group)
-        everything = region.with_input(0.0, max(least, 0.0))  # the largest t >= 0 that all goals exceed their floors by
+        everything = region.with_input(0.0, max(least, 0.0))  # maximise t >= 0, by which all goals exceed their floors
         everything.empty |= least < 0
         more, shifts, top = forms, constants, np.inf
         for rounds in range(ROUNDS + 1):
@@ -220,7 +209,7 @@ def _bound_goals(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
 def _touch(node: _Node, x: Floats) -> _Node:
     """Return the node with lines that touch the graphs of the units where the network is at x.
 
-    They touch in the middle of a bin of the range: at its ends all edges would do, and rounding would choose.
+    They touch in the middle of a bin of the range: at the ends any edge would do, and rounding would choose one.
     """
     y, lines = x, []
     for k, (weight, bias, f) in enumerate(node.query.layers):
@@ -271,17 +260,17 @@ def _bound_gradient(node: _Node, nodes: Nodes, found: Answer, n: int) -> Floats:
 
 
 def _longest(centre: Floats, columns: Floats, off: Floats) -> float:
-    """Return a bound on the 2-norm of g + d for all g = centre + e @ columns with |e_i| <= 1, and |d| <= off by parts.
+    """Return a bound on the 2-norm of g + d for all g = centre + e @ columns with |e_i| <= 1, and |d_i| <= off_i.
 
     |g|^2 is at most |centre|^2 + 2 sum |centre column_i| + sum |column_i column_k|: products cancel where their sizes
-    do not. `more` bounds the rounding of the products: all their terms together are at most |size|^2. To add E^2
-    products that are not negative takes E^2 roundings, of which the root keeps half: at most E^2 u |size| is lost. The
-    caller's `off` holds this, too: it is at least gamma_4E (2 + E) size, as a column stands for a unit. |d| is at most
-    the sum of its parts.
+    do not. `more` bounds the rounding of the products: all their terms together are at most |size|^2. Adding E^2
+    nonnegative products takes E^2 roundings, which the root halves: at most E^2 u |size| is lost. The caller's `off`
+    includes this: it is at least gamma_4E (2 + E) size, because each column belongs to a unit. |d| is at most the sum
+    of its components.
     """
     if len(columns) > MOST_COLUMNS:
         return np.inf
-    with np.errstate(over="ignore", invalid="ignore"):  # a square that overflows bounds nothing
+    with np.errstate(over="ignore", invalid="ignore"):  # a square that overflows gives no bound
         size = np.abs(centre) + np.abs(columns).sum(axis=0)
         square = centre @ centre + 2 * np.abs(columns @ centre).sum() + np.abs(columns @ columns.T).sum()
         more = roundings(4 * (len(columns) + len(centre)) + 64) * (size @ size)
@@ -301,7 +290,7 @@ def _slopes(node: _Node, start: int, count: int) -> tuple[Floats, Floats]:
 
 
 def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
-    """Return where to branch: a unit's split removes its gap, an input's halves the gaps that the input causes."""
+    """Return where to branch: splitting a unit removes its gap, halving an input halves the gaps that it causes."""
     gap = np.concatenate([np.zeros((2, 0)), *(lines.gap for lines in node.lines)], axis=1)
     knot = np.concatenate([np.zeros((2, 0), dtype=np.int64), *(lines.knot for lines in node.lines)], axis=1)
     if not (scores > 0).any():  # where the goals are exact, the cuts need not be
@@ -316,167 +305,7 @@ def _choose(node: _Node, scores: Floats) -> tuple[int, int]:
     whole = parts.sum(axis=1)
     shares = (scores / np.where(whole > 0, whole, np.inf)) @ parts
     unit, axis = int(scores.argmax()), int(shares.argmax())
-    # a gradient's gap stays as wide as it is until the unit is on one piece
+    # the gap of a gradient does not shrink before the unit is on one piece
     if (8.0 if node.query.gradient else 1.0) * scores[unit] < shares[axis]:
         return axis, -1
     return len(shares) + unit, int(knot[int(gap[0, unit] < gap[1, unit]), unit])
-
-
-@dataclass(frozen=True, eq=False)
-class Lines:
-    """slope z + constant above and below the units of a layer, [2, ..., units], the upper lines first.
-
-    gap: how far a unit can be from its lines; knot: where it is, -1 for nowhere; size [..., units]: a bound of |f(z)|.
-    """
-
-    slope: Floats
-    constant: Floats
-    gap: Floats
-    knot: Ints
-    size: Floats
-
-    @classmethod
-    def of(cls, units: UnitTables, low: Floats, high: Floats, touch: Floats) -> Lines:
-        """Take the edges of the hulls over `touch`, for units whose z lie between low and high, [..., units]."""
-        number = np.arange(low.shape[-1])
-        on, last = ((units.knots <= low[..., None]).sum(axis=-1), (units.knots < high[..., None]).sum(axis=-1))
-        found = cls(
-            np.stack([units.slopes[number, on]] * 2),
-            np.stack([units.high[number, on], units.low[number, on]]),
-            np.zeros((2, *low.shape)),
-            np.full((2, *low.shape), -1),
-            np.maximum(_sizes(units, number, on, low), _sizes(units, number, last, high)),
-        )
-        crossing = np.nonzero(last > on)
-        if len(crossing[-1]):
-            _bend(found, units, crossing, low[crossing], high[crossing], touch[crossing], last[crossing])
-        return found
-
-
-def _sizes(units: UnitTables, unit: Ints, piece: Ints, z: Floats) -> Floats:
-    """Return a bound of |f(z)| on this piece."""
-    low, high = units.low[unit, piece], units.high[unit, piece]
-    size = np.abs(units.slopes[unit, piece] * z) + np.abs(high) + (high - low)
-    return np.asarray(size * (1 + 8 * UNIT) + FLOOR)
-
-
-def _bend(
-    found: Lines, units: UnitTables, at: tuple[Ints, ...], low: Floats, high: Floats, touch: Floats, last: Ints
-) -> None:
-    """Write the lines of units that cross a knot, whose ends and knots between are points (z, value)."""
-    knots = units.knots[at[-1]]
-    inside = (knots > low[:, None]) & (knots < high[:, None])
-    z = np.concatenate([low[:, None], np.clip(knots, low[:, None], high[:, None]), high[:, None]], axis=1)
-    tables = (table[at[-1]][:, None] for table in (units.slopes, units.low, units.high))
-    slopes, start, end = at_pieces(z, knots[:, None], *tables)
-    product = slopes * z
-    value = product + end
-    error = end - start + 4 * UNIT * (np.abs(product) + np.abs(end)) + FLOOR
-    found.size[at] = ((np.abs(value) + error) * (1 + 4 * UNIT)).max(axis=1)
-    for side, sign in enumerate((1.0, -1.0)):
-        slope = _hull_edge(z, sign * value, touch, sign * units.slopes[at[-1], last])[:, None]
-        drop = sign * value - slope * z + error + 4 * UNIT * (np.abs(value) + np.abs(slope * z)) + FLOOR
-        constant = drop.max(axis=1, keepdims=True)
-        gaps = np.where(inside, (slope * z + constant - sign * value)[:, 1:-1], -np.inf)
-        found.slope[side][at], found.constant[side][at] = sign * slope[:, 0], sign * constant[:, 0]
-        found.gap[side][at], found.knot[side][at] = gaps.max(axis=1), gaps.argmax(axis=1)
-
-
-def _hull_edge(z: Floats, value: Floats, touch: Floats, default: Floats) -> Floats:
-    """Return the slope of the edge of the upper hull of points (z, value), [m, points], that lies over `touch`."""
-    best, slope = np.full(len(z), -np.inf), default
-    for i, j in combinations(range(z.shape[1]), 2):
-        run = z[:, j] - z[:, i]
-        rise = np.divide(value[:, j] - value[:, i], run, out=np.zeros_like(run), where=run > 0)
-        at = value[:, i] + rise * (touch - z[:, i])
-        better = (run > 0) & (z[:, i] <= touch) & (touch <= z[:, j]) & (at > best)
-        best, slope = np.where(better, at, best), np.where(better, rise, slope)
-    return slope
-
-
-def terms_of(layer: Layer, size: Floats) -> Floats:
-    """Return v >= |W| |y| + |b| of a layer's units, [..., units], for |y| <= size [..., inputs]."""
-    lost = FLOOR * (size.sum(axis=-1, keepdims=True) + 1)
-    return np.asarray(size @ np.abs(layer.weight).T + np.abs(layer.bias) + lost)
-
-
-def box_forms(query: Query, low: Floats, high: Floats) -> Floats:
-    """Return forms a x + b above the goals in the boxes low <= x <= high, [n, in]: a and b, [n, goals, in + 1].
-
-    `_bound_layer` does the same on one box with cuts. Here boxes are rows of the same arrays.
-    """
-    net, reach, lines, terms, start = query.net, np.maximum(np.abs(low), np.abs(high)), list[Lines](), list[Floats](), 0
-    size, error = reach, roundings(4 * sum(net.widths) + 64) * 1.0001
-
-    def go_back(rows: Floats, constant: Floats, size: Floats) -> tuple[Floats, Floats]:
-        steps = [
-            (before, own.slope, own.constant, own_terms)
-            for before, own, own_terms in zip(net.layers, lines, terms, strict=False)
-        ]
-        return substitute(steps, rows[None], constant, size, reach, error)[:2]
-
-    for layer, _ in net.hidden:
-        terms.append(terms_of(layer, size))
-        both = np.concatenate([layer.weight, -layer.weight]), np.concatenate([layer.bias, -layer.bias])
-        top, units = _largest(*go_back(*both, np.tile(terms[-1], 2)), low, high), len(layer.bias)
-        ends = -top[:, units:], top[:, :units]
-        lines.append(Lines.of(net.tables[start : start + units], *ends, ends[0] / 2 + ends[1] / 2))
-        start, size = start + units, lines[-1].size
-    last, goals = net.layers[-1], query.goals
-    found = go_back(goals @ last.weight, goals @ last.bias, terms_of(last, size) @ np.abs(goals).T)
-    return np.concatenate([found[0], found[1][..., None]], axis=2)
-
-
-Step = tuple[Layer, Floats, Floats, Floats]
-"""A layer, the slope and the constant of its lines, [2, n, units], and a bound of its terms, [n, units]."""
-
-
-def substitute(
-    steps: Sequence[Step], rows: Floats, constant: Any, size: Any, reach: Floats, error: float
-) -> tuple[Floats, Floats, list[Floats]]:
-    """Go back to x from rows y + constant, y the values after the last step, in n boxes at once.
-
-    Args:
-        steps: the layers from the first to the last.
-        rows: [n, rows, units], or [1, rows, units] for all boxes.
-        constant: [n, rows], or [rows].
-        size: [n, rows], the sizes of the terms so far, which count for rounding.
-        reach: [n, in], |x| in each box.
-        error: the relative error of all operations.
-
-    Returns:
-        a [n, rows, in] and b [n, rows] with rows y + constant <= a x + b, and the rows at each layer, first to last.
-    """
-    felt: list[Floats] = []
-    for layer, (upper, lower), (above, below), terms in reversed(steps):
-        felt.insert(0, rows)
-        plus, minus = np.maximum(rows, 0.0), np.minimum(rows, 0.0)
-        constant = constant + (_dot(plus, above + upper * layer.bias) + _dot(minus, below + lower * layer.bias))
-        size = size + _dot(plus, np.abs(upper) * terms + np.abs(above))
-        size += _dot(-minus, np.abs(lower) * terms + np.abs(below))
-        size += FLOOR * (terms.sum(axis=1, keepdims=True) + 1)
-        if len(rows) == 1 < len(reach):  # the same rows for all boxes: one product of matrices
-            through = [
-                (part[0][:, :, None] * layer.weight).transpose(1, 0, 2).reshape(len(layer.bias), -1)
-                for part in (plus, minus)
-            ]
-            rows = (upper @ through[0] + lower @ through[1]).reshape(len(reach), rows.shape[1], -1)
-        else:
-            rows = (plus * upper[:, None] + minus * lower[:, None]) @ layer.weight
-    rows = np.broadcast_to(rows, (len(reach), *rows.shape[1:]))
-    return rows, constant + error * (size + _dot(np.abs(rows), reach)), felt
-
-
-def _dot(rows: Floats, vector: Floats) -> Floats:
-    """Return rows [n or 1, rows, k] times vector [n, k]: [n, rows]."""
-    if len(rows) == 1:
-        return np.asarray(vector @ rows[0].T)
-    return np.asarray(np.einsum("nrk,nk->nr", rows, vector))
-
-
-def _largest(a: Floats, b: Floats, low: Floats, high: Floats) -> Floats:
-    """Return the largest a x + b over each box, rounded up."""
-    middle, half = low / 2 + high / 2, (high - low) / 2 * (1 + 4 * UNIT) + FLOOR
-    steep = np.abs(a)
-    size = _dot(steep, np.abs(middle) + half) + np.abs(b)
-    return np.asarray(b + _dot(a, middle) + _dot(steep, half) + roundings(4 * a.shape[2] + 16) * size + FLOOR)

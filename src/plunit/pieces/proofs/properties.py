@@ -1,4 +1,4 @@
-"""Where x may be, and what is to be proved of a network there: which pairs (x, f(x)) must not exist.
+"""Domains and properties: where x may be, and which pairs (x, f(x)) must not exist.
 
 A `Domain` is a box with linear constraints. A `Case` is a domain with conditions on the outputs, and a `Property` has
 cases: it holds if no x is in any of them. `never` and `always` make common ones; `plunit.pieces.formats.vnnlib` reads
@@ -70,7 +70,7 @@ class Domain:
 
     @classmethod
     def of(cls, net: Network, box: Box, constraints: Constraints = None) -> Domain:
-        """Check the box, a pair (low, high) for each input, and constraints (A, b) for A x <= b."""
+        """Return the domain of a box, a pair (low, high) for each input, and of constraints (A, b) for A x <= b."""
         check_network(net)
         sides = box_array(net, box, fixed=True)
         check_size(net, np.abs(sides).max(axis=1))
@@ -81,7 +81,7 @@ class Domain:
         return np.clip(x, self.box[:, 0], self.box[:, 1])
 
     def holds(self, x: Floats, slack: float = 1e-12) -> Bools:
-        """Return which of x [n, in] are in the domain; by up to this fraction of their terms outside."""
+        """Return which of x [n, in] are in the domain; constraints may be exceeded by this fraction of their terms."""
         size = np.abs(x) @ np.abs(self.rows).T + np.abs(self.limits)
         within = (x >= self.box[:, 0]) & (x <= self.box[:, 1])
         return np.asarray(within.all(axis=1) & (x @ self.rows.T <= self.limits + slack * size).all(axis=1))
@@ -92,7 +92,7 @@ class Domain:
         return inside and at_most(self.rows, fractions(x), self.limits)
 
     def points(self, count: int) -> Floats:
-        """Return random points, [n, in], n from 1 to `count`; ValueError if no x meets the constraints."""
+        """Return random points, [n, in], n from 1 to `count`; `Impossible` if no x meets the constraints."""
         rng, (low, high) = np.random.default_rng(0), self.box.T
         found = rng.uniform(low, high, (count, len(low)))
         found = found[self.holds(found)]
@@ -111,8 +111,8 @@ class Domain:
             region.add_cut(row, limit)
         radius, x, _ = region.with_margin().maximise(np.append(np.zeros(len(self.box)), 1.0), 0.0)
         if radius == NEVER:
-            raise Impossible("no x in the box meets the constraints; take a larger box or fewer constraints")
-        # t counts the widths of the box that the cuts have shrunk
+            raise Impossible("no x in the box meets the constraints; use a larger box or fewer constraints")
+        # t is in widths of the box that the cuts have shrunk
         widths = (self.box[:, 1] - self.box[:, 0], region.high - region.low)
         left = np.divide(widths[1], widths[0], out=np.ones(len(self.box)), where=widths[0] > 0)
         return self.clip(x[:-1]), float(x[-1] * left.min())
@@ -122,8 +122,8 @@ class Domain:
 class Condition:
     """rows y <= limits, all of them together; rows [m, out], limits [m]; strict: < instead of <=.
 
-    exact: comparisons that y must meet as well, in numbers that float64 does not have. The rows allow every y that
-    meets them, so that a proof may use the rows only.
+    exact: comparisons that y must meet as well, with numbers that float64 cannot represent. The rows allow every y that
+    meets them, so a proof may use only the rows.
     """
 
     rows: Floats
@@ -146,7 +146,7 @@ class Condition:
         return at_most(self.rows, y, self.limits, strict=self.strict) and all(one.holds(y) for one in self.exact)
 
     def surely_contains(self, y: Floats, error: Floats) -> bool:
-        """Whether every number within the errors of y [out] meets all rows, and nothing else is to be met."""
+        """Whether every number within the errors of y [out] meets all rows, and there is nothing else to meet."""
         return not self.exact and bool((self._excess(y, error)[1] < 0).all())
 
     def surely_lacks(self, y: Floats, error: Floats) -> bool:
@@ -166,8 +166,8 @@ class Condition:
 class Case(Domain):
     """x in box [in, 2] with rows x <= limits, and y = f(x) meets at least one of the conditions.
 
-    exact: comparisons that x must meet as well, such as open bounds. Box and rows allow every x that meets them, so
-    that a proof may use the box and the rows only.
+    exact: comparisons that x must meet as well, such as open bounds. Box and rows allow every x that meets them, so a
+    proof may use only the box and the rows.
     """
 
     conditions: tuple[Condition, ...]
@@ -205,7 +205,7 @@ class Case(Domain):
 
 @dataclass(frozen=True, eq=False)
 class Property:
-    """No x may be in any of the cases: what VNN-LIB files say, negated."""
+    """No x may be in any of the cases: the negation of what a VNN-LIB file says."""
 
     cases: tuple[Case, ...]
 
@@ -218,18 +218,18 @@ class Property:
 
     @classmethod
     def never(cls, box: Any, conditions: Sequence[tuple[Any, Any]], constraints: Constraints = None) -> Property:
-        """No x in the box has rows f(x) <= limits, for any of the conditions (rows, limits)."""
+        """Return the property that no x in the box has rows f(x) <= limits for any condition (rows, limits)."""
         try:
             pairs = [(rows, limits) for rows, limits in conditions]
         except (TypeError, ValueError):
             raise ValueError(
-                f"conditions are a list of pairs (rows, limits) for rows y <= limits, got {conditions!r}"
+                f"conditions must be a list of pairs (rows, limits) for rows y <= limits, got {conditions!r}"
             ) from None
         return cls((_case(box, tuple(Condition(*pair) for pair in pairs), constraints),))
 
     @classmethod
     def always(cls, box: Any, rows: Any, limits: Any, constraints: Constraints = None) -> Property:
-        """Every x in the box has rows f(x) <= limits."""
+        """Return the property that every x in the box has rows f(x) <= limits."""
         rows, limits = inequalities("what always holds", rows, limits)
         broken = [Condition(-rows[i : i + 1], -limits[i : i + 1], strict=True) for i in range(len(rows))]
         return cls((_case(box, tuple(broken), constraints),))
@@ -266,7 +266,7 @@ class Property:
         return any(case.contains(x) and any(one.contains(exact) for one in case.conditions) for case in self.cases)
 
     def check_fits(self, net: Network | Program) -> None:
-        """Raise ValueError if the property is of another number of inputs or outputs than the network has."""
+        """Raise ValueError unless the network has as many inputs and outputs as the property."""
         if (net.inputs, net.outputs) != (self.inputs, self.outputs):
             raise ValueError(
                 f"the property has {many(self.inputs, 'input')} and {many(self.outputs, 'output')}, the network has "
@@ -281,7 +281,7 @@ def _case(box: Any, conditions: tuple[Condition, ...], constraints: Constraints)
 
 def _check_parts(what: str, parts: Any, kind: type) -> None:
     if not (isinstance(parts, Iterable) and all(isinstance(part, kind) for part in parts)):
-        raise TypeError(f"{what} is made of a sequence of {kind.__name__}, got {parts!r:.200}")
+        raise TypeError(f"{what} needs a sequence of {kind.__name__}, got {parts!r:.200}")
 
 
 def _replace(thing: Condition | Case, rows: Floats, limits: Floats) -> None:
@@ -296,7 +296,7 @@ def constraint_rows(constraints: Constraints, inputs: int) -> tuple[Floats, Floa
     try:
         rows, limits = constraints
     except (TypeError, ValueError):
-        raise ValueError(f"constraints are a pair (A, b) for A x <= b, got {constraints!r}") from None
+        raise ValueError(f"constraints must be a pair (A, b) for A x <= b, got {constraints!r}") from None
     rows, limits = inequalities("constraints", rows, limits, "input")
     if rows.shape[1] != inputs:
         raise ValueError(f"constraints A x <= b on {inputs} inputs need A [m, {inputs}], got {rows.shape}")

@@ -1,8 +1,8 @@
 """The steepest slope of a network, proved: `lipschitz` and `is_monotone`.
 
-A measure of the gradient, such as a norm or a component, is made as large as possible over all linear regions, by the
-branch and bound of `branching`. On a part of the domain the gradient lies in a zonotope (`numpy_bounds`), and where
-all units are on one piece it is a point.
+A measure of the gradient, such as a norm or a component, is maximised over all linear regions by the branch and bound
+of `branching`. On a part of the domain the gradient lies in a zonotope (`numpy_bounds`), which is a point where all
+units are on one piece.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.networks import Network
+from plunit.pieces.programs import Program
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query, ReducedNetwork
 from plunit.pieces.proofs.branching import POINTS, SECONDS, Aim, Effort, search
 from plunit.pieces.proofs.linear import NEVER
@@ -32,7 +33,7 @@ NOTHING = 1e-307
 """Slopes below this fraction of the weights count as 0, because underflow makes bounds of a constant that large."""
 
 FLAT = 1e-12
-"""A domain of less than this fraction of the box's width has no interior, where a gradient would have a meaning."""
+"""A domain narrower than this fraction of the box has no interior, and without one gradients have no meaning."""
 
 
 def lipschitz(
@@ -44,11 +45,11 @@ def lipschitz(
     time_limit: float | None = SECONDS,
     progress: Report | None = None,
 ) -> Optimum:
-    """The smallest L with |f_i(x) - f_i(y)| <= L ||x - y|| on the box, for every output i.
+    """Return the smallest L with |f_i(x) - f_i(y)| <= L ||x - y|| on the box, for every output i.
 
     `norm` is the order of ||x - y||: 1, 2 or inf. L is the largest dual norm of a gradient. The gradient at x has the
-    norm `value`, and no gradient has a norm above `bound`. If `proved`, the two are equal to 1e-6 of their size; else L
-    is between them.
+    norm `value`, and no gradient has a norm above `bound`. If `proved`, the two agree to 1e-6 of their size; otherwise
+    L is between them.
     """
     if isinstance(norm, bool) or not isinstance(norm, (int, float, np.number)) or norm not in (1, 2, np.inf):
         raise ValueError(f"norm must be 1, 2 or inf, got {norm!r}")
@@ -83,14 +84,14 @@ def is_monotone(
 ) -> bool:
     """Return whether f(x) never falls (or never rises) as x[feature] grows in the box.
 
-    False: there is a slope of the wrong sign, beyond its rounding error. True: no slope of the wrong sign is larger
-    than 1e-6 of the steepest one that was found along this input. `Undecided` is raised if time is over before either,
-    or if the slopes cannot be told apart from 0.
+    False: there is a slope of the wrong sign, beyond its rounding error. True: no slope of the wrong sign exceeds 1e-6
+    of the steepest one that was found along this input. `Undecided` is raised if the time limit is reached before
+    either is known, or if the slopes cannot be told apart from 0.
     """
     domain, free = _inner_domain(net, box, constraints)
     feature = check_index(feature, net.inputs, "feature", "inputs")
     if not free[feature]:
-        raise ValueError(f"input {feature} is fixed at {domain.box[feature, 0]}, so nothing can grow; widen the box")
+        raise ValueError(f"input {feature} is fixed at {domain.box[feature, 0]}, so it cannot grow; widen the box")
     goal = np.eye(net.outputs)[check_index(output, net.outputs, "output", "outputs")]
     side, sign = (0, -1.0) if increasing else (1, 1.0)
 
@@ -107,7 +108,7 @@ def is_monotone(
     largest = _largest_slope(aim, feature, start + effort.seconds / 2)
     flat = max(PROVED * largest, NOTHING * max(1.0, _largest_weights(net, feature)))
     found = search(aim, domain.box[None], effort.after(start), least=flat, accept=accept)
-    if found.found or accept(found.x, found.case) is not None:  # the search looks at slopes above `flat` only
+    if found.found or accept(found.x, found.case) is not None:  # the search considers only slopes above `flat`
         return False
     if found.bound > flat:
         best = Optimum.of(found, found.value, time.monotonic() - start)
@@ -117,7 +118,7 @@ def is_monotone(
 
 
 def _largest_slope(aim: Steepness, feature: int, end: float) -> float:
-    """Return the largest |slope| along an input that is found at random points; some are left out if time is over."""
+    """Return the largest |slope| along an input at random points, fewer of them if the time runs out."""
     found = 0.0
     for points in np.array_split(aim.domain.points(SAMPLES), SAMPLES // POINTS):
         slopes = aim.query.forward(points)[1]
@@ -129,7 +130,7 @@ def _largest_slope(aim: Steepness, feature: int, end: float) -> float:
 
 
 def _largest_weights(net: Network, feature: int) -> float:
-    """Return the largest product of weights and slopes on the way from an input to an output."""
+    """Return the largest product of weights and slopes on a path from an input to an output."""
     size = np.abs(net.layers[0].weight[:, feature])
     for (_, f), layer in zip(net.hidden, net.layers[1:], strict=True):
         size = (np.abs(layer.weight) * (np.abs(f.slopes).max(axis=-1) * size)).max(axis=1)
@@ -138,6 +139,8 @@ def _largest_weights(net: Network, feature: int) -> float:
 
 def _inner_domain(net: Network, box: Box, constraints: Constraints) -> tuple[Domain, Bools]:
     """Return the domain and which inputs are free in it; ValueError if none is, or if the domain is flat."""
+    if isinstance(net, Program):
+        raise TypeError(f"a {type(net).__name__} is a program, which rounds and has no slopes; ask about its .net")
     domain = Domain.of(net, box, constraints)
     free = domain.box[:, 0] < domain.box[:, 1]
     if not free.any() or (constraints is not None and domain.centre[1] <= FLAT):
@@ -148,10 +151,10 @@ def _inner_domain(net: Network, box: Box, constraints: Constraints) -> tuple[Dom
 
 @dataclass(frozen=True, eq=False)
 class Steepness(Aim):
-    """The aim of `search` that makes a measure of the gradient of goal y large.
+    """The aim of maximising a measure of the gradient of goal y.
 
-    measure: from ranges of gradients, [..., in, 2], to the largest number that a gradient in them can have, [...];
-    euclidean: whether it is the 2-norm, of which the step knows a narrower bound.
+    measure: from ranges of gradients, [..., in, 2], to the largest measure that a gradient in them can have, [...];
+    euclidean: whether it is the 2-norm, for which the step has a tighter bound.
     """
 
     net: Network | ReducedNetwork
@@ -166,14 +169,14 @@ class Steepness(Aim):
         return Query.of(self.net, self.domain, [self.goal[None]], gradient=True)
 
     def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
-        """Return the measure of the gradients at x, -inf outside of the domain or on a knot, and the gradients."""
+        """Return the measure of the gradients at x, -inf outside the domain or on a knot, and the gradients."""
         y, slopes = self.query.forward(x)
         found = self.query.gradients(slopes, np.broadcast_to(self.goal, y.shape))
         inside = self.domain.holds(x, -1e-14) & _off_knots(self.query, x)
         return np.where(inside, self.measure(np.stack([found, found], axis=-1)), NEVER), found
 
     def floors(self, case: Ints, least: float) -> Floats:
-        """Return nothing that a value must reach."""
+        """Return -inf: gradients have no floors."""
         return np.full((len(case), 1), NEVER)
 
     def bounds(self, nodes: Nodes, answer: Answer, least: float) -> Floats:
@@ -187,7 +190,7 @@ class Steepness(Aim):
 
 
 def _off_knots(query: Query, x: Floats) -> Bools:
-    """Return at which of x [n, in] every unit that depends on x is off its knots, beyond rounding."""
+    """Return at which of x [n, in] every unit that depends on x is off its knots by more than rounding."""
     felt, found = np.ones_like(x), np.ones(len(x), dtype=np.bool_)
     for (weight, _, f), (z, error) in zip(query.layers, query.enclosures(x), strict=True):
         if f is None:
@@ -201,7 +204,7 @@ def _off_knots(query: Query, x: Floats) -> Bools:
 
 
 def _gradient(query: Query, x: Floats) -> tuple[Floats, Floats]:
-    """Return the gradient at x [in], where no unit is on a knot, and a bound on its rounding error."""
+    """Return the gradient at x [in], with no unit on a knot there, and a bound on its rounding error."""
     slopes = query.forward(x[None])[1]
     size = np.abs(query.goals[0]) @ np.abs(query.net.layers[-1].weight)
     for layer, slope in zip(query.net.layers[-2::-1], slopes[::-1], strict=True):

@@ -1,6 +1,7 @@
-// Activations: value h = a(x) and slope d = a'(x), kinks as PyTorch has them, PLU's inside. Each is one struct for every
-// type of number: Vec in training (train.cpp), double in the finish (squares.h), Wide in outputs (outputs.h).
-// A new one is a struct and a line in ACTIVATIONS here, and a line in plunit.ensemble.nonlinearities.ACTIVATIONS.
+// Activations: value h = a(x) and slope d = a'(x); the slope at a kink is PyTorch's, and PLU's is that of the inner
+// piece. Each is one struct for all types of numbers: Vec in training (train.cpp), double in the finish (squares.h),
+// Wide in outputs (outputs.h). To add one, write a struct and a line in ACTIVATIONS here, and a line in
+// plunit.ensemble.nonlinearities.ACTIVATIONS.
 #pragma once
 #include <array>
 #include <cstring>
@@ -34,7 +35,7 @@ struct Relu {
   }
 };
 
-// PLU(x) = m + alpha (x - m) with m = clip(x, -c, c); a flat piece stays at the edge, where 0 * inf is NaN
+// PLU(x) = m + alpha (x - m) with m = clip(x, -c, c); for alpha = 0 it is m, because 0 * inf is NaN
 struct Plu {
   template <class Number>
   static void apply(Number x, Number alpha, Number c, Number& h, Number& d) {
@@ -48,7 +49,7 @@ struct Plu {
   }
 
  private:
-  // in double rounded as NumPy does
+  // in double, rounded as in NumPy
   template <class Number>
   static Number line(Number slope, Number x, Number start) {
     return slope * x + start;
@@ -104,7 +105,7 @@ struct Elu {
   }
 };
 
-// A line of the table. Only straight activations, the piecewise-linear ones, exist for Wide.
+// A line of the table. Only straight activations, which are piecewise linear, exist for Wide.
 template <class Struct, bool STRAIGHT>
 struct Activation {
   using Function = Struct;
@@ -132,7 +133,7 @@ static constexpr std::tuple ACTIVATIONS{
 static constexpr std::array ACTIVATION_NAMES =
     std::apply([](auto... activation) { return std::array{activation.name...}; }, ACTIVATIONS);
 
-// The pointer that `pick` makes of the activation with this name; null if there is none.
+// Return the pointer that `pick` makes from the activation of this name; null if there is none.
 template <class Pointer, class Pick>
 static Pointer pick_activation(const char* name, Pick pick) {
   Pointer found = nullptr;

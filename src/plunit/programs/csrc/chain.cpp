@@ -1,9 +1,9 @@
-// Steps of Adam on a density: a chain of blocks (affine map W = P L U, activation) and a last affine map, from data to a
-// standard normal. The loss of a sample is |z|^2 / 2 - log|det dz/dx|, without the constant.
+// Steps of Adam on a density: a chain of blocks (affine map W = P L U, activation) and a last affine map, from data to
+// a standard normal. The loss of a sample is |z|^2 / 2 - log|det dz/dx|, without the constant.
 //
-// A call trains one member, samples on the lanes, in chunks that stay in the caches. Parameters by kind: lower and upper
-// triangles and log-diagonals and biases of all maps, then log alpha, log c and logit rho of all units, as far as the
-// activation has them. See plunit.densities.density_network.Architecture.
+// A call trains one member, with samples on the lanes, in chunks that stay in the caches. Parameters are ordered by
+// kind: lower triangles, upper triangles, log-diagonals and biases of all maps, then log alpha, log c and logit rho of
+// all units, if the activation has them. See plunit.densities.density_network.Architecture.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -44,19 +44,19 @@ STRUCT(SampleArrays, SAMPLE_ARRAYS)
   FIELD(float*, mean)                                                                                  \
   FIELD(float*, square)                                                                                \
   FIELD(float*, average)                                                                               \
-  FIELD(float*, best) /* the running mean with the least loss on tests */                              \
+  FIELD(float*, best) /* the running mean with the lowest loss on tests */                             \
   FIELD(float*, radii)  /* [blocks, features], see `Shape` */                                          \
   FIELD(float*, looks) /* the loss on tests at each validation */                                      \
-  FIELD(float, best_loss) /* in and out, as the next three: the least loss on tests */                 \
+  FIELD(float, best_loss) /* in and out, as the next three: the lowest loss on tests */                \
   FIELD(float, mark) /* the last loss on tests that was better by the tolerance */                     \
-  FIELD(int64_t, best_step) /* the number of steps after which the least was found */                  \
-  FIELD(int64_t, waited) /* how many validations ago the mark was */
+  FIELD(int64_t, best_step) /* the number of steps after which that was found */                       \
+  FIELD(int64_t, waited) /* the number of validations since the mark */
 STRUCT(ChainTask, CHAIN_TASK)
 
 namespace {
 
 constexpr int64_t REFRESH = 8;  // steps between estimates of the density at kinks
-constexpr int64_t SPAN = 128;   // the most samples that are computed together
+constexpr int64_t SPAN = 128;   // the maximum number of samples that are computed together
 
 int64_t filled(int64_t count) { return (count + SIXTEEN - 1) / SIXTEEN * SIXTEEN; }
 
@@ -200,7 +200,7 @@ class Member {
     for (int64_t i = 0; i < n; ++i) std::copy_n(whole + k.order[map * n + i] * n, n, weight + (map * n + i) * n);
   }
 
-  // Copy samples to rows of features; padding to sixteen has no weight.
+  // Copy samples to rows of features; the padding to a multiple of sixteen has weight 0.
   void fetch(const SampleArrays& from, const int64_t* which, int64_t first, int64_t count, float scale) {
     for (int64_t s = 0; s < filled(count); ++s) {
       const int64_t row = s >= count ? 0 : which ? which[s] : first + s;
@@ -222,7 +222,7 @@ class Member {
     }
   }
 
-  // the gradient, as partial sums of all its parts
+  // the gradient, as partial sums of all its components
   void backward(int64_t samples) {
     for (int64_t i = 0; i < n; ++i) {
       Vec sum[PARTS] = {};

@@ -1,5 +1,5 @@
-// The interface between Python and a program: structs that both sides read from one table, and exceptions, which stay
-// inside.
+// The interface between Python and a program: structs that both sides read from one table, and exceptions, which must
+// not leave the program.
 #pragma once
 #include <cstdint>
 
@@ -13,8 +13,8 @@
 
 constexpr int64_t NO_MEMORY = -1;
 
-// The result of `work`, 0 or more. An exception that leaves a program ends the process; here only a lack of memory
-// makes one.
+// Return the result of `work`, which is 0 or more, or NO_MEMORY. An exception that left the program would end the
+// process; running out of memory is the only one.
 template <class Work>
 static int64_t guarded(Work work) noexcept {
   try {

@@ -1,4 +1,4 @@
-// Which of the wheel's libraries this processor can run: on x86-64 the level 1, 3 or 4, elsewhere always 1.
+// The best of the wheel's libraries for this processor: level 1, 3 or 4 on x86-64, elsewhere always 1.
 #pragma once
 #include <cstdint>
 

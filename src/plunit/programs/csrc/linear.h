@@ -1,7 +1,8 @@
 // max c x + c0 over a box and cuts a x <= b, as a bound that rounding cannot make wrong.
 // The dual simplex method with long steps starts from the best corner of the box, for which the dual is feasible. Its
-// multipliers y >= 0 are only a proposal: any y gives the bound max over the box of (c - y A) x + y b + c0 (Neumaier and
-// Shcherbina, 2004), which is evaluated with its rounding error. See plunit.pieces.proofs.linear for the same in NumPy.
+// multipliers y >= 0 are only a proposal: any y >= 0 gives the bound max over the box of (c - y A) x + y b + c0
+// (Neumaier and Shcherbina, 2004), which is evaluated with its rounding error. plunit.pieces.proofs.linear does the
+// same in NumPy.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,12 +12,12 @@
 namespace {
 
 constexpr double UNIT = 1.1102230246251565e-16;  // the unit roundoff of double
-constexpr double FLOOR = 1e-300;                 // stands for whatever underflow can take from a product
+constexpr double FLOOR = 1e-300;                 // more than a product can lose to underflow
 constexpr double NEVER = -std::numeric_limits<double>::infinity();
 
 static inline double gamma_of(int64_t count) { return 1.01 * UNIT * static_cast<double>(count); }
 
-// NaN comes from numbers that are too large, and bounds nothing
+// NaN comes from numbers that are too large, and is no bound
 static inline double number(double found) { return found == found ? found : -NEVER; }
 
 // value <= coefficients x + constant
@@ -40,7 +41,7 @@ class Region {
     empty = false;
   }
 
-  // the same region, with one more input in [least, most] that no cut has
+  // the same region, with one more input in [least, most], whose coefficients in the cuts are 0
   Region with_input(double least, double most) const {
     Region wider(inputs + 1);
     std::copy(low.begin(), low.end(), wider.low.begin());
@@ -55,7 +56,7 @@ class Region {
     return wider;
   }
 
-  // the same region, with one more input t: every cut is kept at a distance of t widths of the box
+  // the same region, with one more input t: every cut is at least t widths of the box away
   Region shrunk() const {
     Region found = with_input(0, 1);
     for (int64_t i = 0; i < cuts(); ++i) {
@@ -71,7 +72,7 @@ class Region {
   // the multiplier of a cut in the last program
   double multiplier(int64_t i) const { return i < static_cast<int64_t>(dual.size()) ? dual[i] : 0; }
 
-  // a x <= b holds for all points that matter: keep it, and shrink the box by it
+  // add the cut a x <= b, and shrink the box by it
   void cut(const double* a, double b) {
     rows.insert(rows.end(), a, a + inputs);
     limits.push_back(b);
@@ -82,7 +83,7 @@ class Region {
     for (int64_t i = 0; i < cuts(); ++i) shrink(i);
   }
 
-  // the bound over the box alone
+  // the bound over only the box
   double over_box(const double* c, double constant) const {
     double sum = constant, size = std::fabs(constant);
     for (int64_t j = 0; j < inputs; ++j) {
@@ -93,8 +94,8 @@ class Region {
     return number(sum + gamma_of(inputs + 4) * size);
   }
 
-  // the bound over box and cuts, never above that over the box; x is where the program has its largest value, if it is
-  // given. NEVER if there is no point.
+  // The bound over box and cuts, never above that over the box; NEVER if there is no such point. x, if given, receives
+  // the point where the linear program has its maximum.
   double maximise(const double* c, double constant, double* x = nullptr) {
     if (empty) return NEVER;
     const double wide = over_box(c, constant);
@@ -106,7 +107,7 @@ class Region {
     const bool possible = solve(c, x);
     double found = possible ? evaluate(c, constant, dual.data()) : NEVER;
     if (!possible) {
-      // y b + max (-y A) x < 0 shows that no point is in the box and fulfils all cuts
+      // y b + max (-y A) x < 0 shows that no point in the box satisfies all cuts
       const std::vector<double> nothing(inputs, 0.0);
       if (evaluate(nothing.data(), 0.0, ray.data()) < 0) return NEVER;
       found = evaluate(c, constant, dual.data());
@@ -161,7 +162,7 @@ class Region {
     return number(sum + gamma_of(cuts() + inputs + 8) * 1.0001 * size);
   }
 
-  // Leave multipliers in `dual`; false if the program seems to have no point, and then a proof of it in `ray`.
+  // Write multipliers to `dual`; return false if there seems to be no point, with a proof of it in `ray`.
   bool solve(const double* c, double* x) {
     const int64_t m = cuts(), n = inputs;
     table = rows;  // slack_i = right_i - sum_j table_ij v_j, where v_j is how far nonbasic j is from its end
@@ -215,7 +216,7 @@ class Region {
     return possible;
   }
 
-  // nonbasic input j goes to its other end: v = width - v
+  // move nonbasic input j to its other end: v = width - v
   void flip(int64_t j) {
     const double width = high[other[j]] - low[other[j]];
     for (int64_t i = 0; i < cuts(); ++i) {

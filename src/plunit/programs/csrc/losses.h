@@ -1,5 +1,5 @@
 // Losses l(z, y) of the outputs z of one point: the sum of w l over points, and delta = scale w dl/dz.
-// A new one is a function and a line in LOSSES here, and a line in plunit.ensemble.nonlinearities.LOSSES.
+// To add one, write a function and a line in LOSSES here, and a line in plunit.ensemble.nonlinearities.LOSSES.
 #pragma once
 #include "vector.h"
 

@@ -1,5 +1,5 @@
 // Products of small matrices with many samples. Samples are on the lanes: a matrix [n, stride] has a row for each
-// feature, and sums over samples keep 16 partial sums, whatever the processor's vectors: so they have one order.
+// feature. Sums over samples keep 16 partial sums, whatever the vector width, so the order of their terms is fixed.
 #pragma once
 #include "vector.h"
 
@@ -44,7 +44,7 @@ static inline void mapped_rows(const float* w, int64_t row, int64_t column, cons
   }
 }
 
-// y = w x + start, rows i to n, M at a time and what is left by halves of that.
+// y = w x + start, rows i to n: M at a time, and the rest with M halved again and again.
 template <int N, int M>
 static inline void mapped_from(const float* w, int64_t row, int64_t column, const float* start, const float* x,
                                float* y, int64_t i, int64_t features, int64_t stride, int64_t samples) {

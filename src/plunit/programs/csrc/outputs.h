@@ -1,5 +1,5 @@
-// Outputs of trained networks in double, with rows on the lanes. A sum goes over the inputs in their order, and its
-// bias comes last: a row has the same bits beside any other rows, and at every vector width.
+// Outputs of trained networks in double, with rows on the lanes. A sum adds the inputs in their order, and the bias
+// last, so the bits of a row depend neither on the other rows nor on the vector width.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -56,7 +56,7 @@ static void layer(const double* weight, const double* bias, int64_t inputs, int6
 
 using Forward = decltype(&layer<Identity>);
 
-// Write the outputs of all members at all rows; return 0 for an activation that is not straight.
+// Write the outputs of all members for all rows; return 0 if the activation is not straight.
 static int64_t evaluate(const Evaluation& task) {
   const auto forward = pick_activation<Forward>(task.activation, [](auto entry) -> Forward {
     if constexpr (entry.straight) return layer<typename decltype(entry)::Function>;
@@ -71,7 +71,7 @@ static int64_t evaluate(const Evaluation& task) {
   double* start = room.data() + (-address % sizeof(Wide)) / sizeof(double);
   double* buffers[2] = {start + inputs * ROWS, start + (inputs + widest) * ROWS};
   for (int64_t first = 0; first < rows; first += ROWS) {
-    const int64_t count = std::min(ROWS, rows - first);  // what fills the last block is never used
+    const int64_t count = std::min(ROWS, rows - first);  // the padding of the last block is never used
     for (int64_t r = 0; r < count; ++r)
       for (int64_t i = 0; i < inputs; ++i) start[i * ROWS + r] = task.x[(first + r) * inputs + i];
     for (int64_t member = 0; member < task.members; ++member) {

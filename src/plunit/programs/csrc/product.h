@@ -1,5 +1,5 @@
 // C[m, n] = end(start[m, n] + sum_k A[m, k] B[n, k]) on vectors of members, blocks of C kept in registers.
-// The order of the terms of an element depends on the shape of C only.
+// The order of the terms of an element depends only on the shape of C.
 #pragma once
 #include "vector.h"
 
@@ -12,13 +12,13 @@ static inline Matrix at(Matrix m, int64_t row, int64_t column) {
   return {m.at + row * m.row + column * m.column, m.row, m.column};
 }
 
-// What becomes of a sum: here it is kept.
+// What is done with a sum: here it is stored.
 struct Keep {
   Matrix c;
   void operator()(int64_t row, int64_t column, Vec sum) const { c.at[row * c.row + column * c.column] = sum; }
 };
 
-// A value that is loaded once: compilers would load it again for each product.
+// Load a value only once; compilers would load it again for each product.
 static inline Vec held(Vec x) {
 #if defined(__x86_64__)
   asm("" : "+x"(x));
@@ -26,7 +26,7 @@ static inline Vec held(Vec x) {
   return x;
 }
 
-// Few sums are split in K, because each addition waits for the one before it.
+// A small number of sums is split into K parts, because each addition waits for the one before it.
 template <int M, int N, class End>
 static inline void tile(End end, Matrix start, Matrix a, int64_t m, Matrix b, int64_t n, int64_t terms) {
   constexpr int K = M * N >= 8 ? 1 : M * N >= 4 ? 2 : 4;

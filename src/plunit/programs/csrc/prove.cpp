@@ -1,15 +1,15 @@
-// One step of a branch and bound for many nodes: bounds of goals, or of a gradient, on parts of a network's input.
+// One step of a branch and bound for many nodes: bounds on goals, or on a gradient, on parts of a network's domain.
 // A node is a box, ranges of the units, and splits: units that are known to be below or above a knot. The step narrows
-// them (ranges.h), bounds the goals by linear programs in x (linear.h), and says where to branch.
+// them (ranges.h), bounds the goals by linear programs in x (linear.h), and chooses where to branch.
 #include "ranges.h"
 #include "signs.h"
 
 namespace {
 
-constexpr int64_t ROUNDS = 4;    // further forms of a goal, which touch where the last program had its largest value
-constexpr double BINS = 64;     // into which the range of a unit is divided
-constexpr double ENOUGH = 0.95;  // another round is made if the last one left at most this fraction of the bound
-constexpr size_t MOST_COLUMNS = 256;  // of a zonotope whose longest vector is bounded by the products of its columns
+constexpr int64_t ROUNDS = 4;    // further forms of a goal, which touch where the last program had its maximum
+constexpr double BINS = 64;      // into which the range of a unit is divided
+constexpr double ENOUGH = 0.95;  // another round follows if the last one left at most this fraction of the bound
+constexpr size_t MOST_COLUMNS = 256;  // of a zonotope whose longest vector is bounded by products of its columns
 
 class Worker : Ranges {
  public:
@@ -19,13 +19,13 @@ class Worker : Ranges {
     check_time();
     n = node;
     step(false);
-    // with all units on one piece, the pieces' own ends still cut the region
+    // if all units are on one piece, the ends of the pieces still cut the region
     const double* bounds = nodes.bound + n * q.conditions;
     if (nodes.branch[2 * n] < 0 && std::any_of(bounds, bounds + q.conditions, [](double one) { return one >= 0; }))
       step(true);
   }
 
-  // only the forms of the goals on a box, to `cut`
+  // write only the forms of the goals on a box, to `cut`
   void write_forms(int64_t node) {
     check_time();
     narrow(node, false);
@@ -79,14 +79,14 @@ class Worker : Ranges {
     to[inputs] = forms[g].constant;
   }
 
-  // t <= goal - floor in a region with the further input t
+  // add t <= goal - floor, in a region with the additional input t
   void exceed(Region& all, int64_t g) const {
     std::vector<double> row(inputs + 1, 1.0);
     for (int64_t j = 0; j < inputs; ++j) row[j] = -forms[g].coefficients[j];
     all.cut(row.data(), above(forms[g].constant, floor_of(g)));
   }
 
-  // let lines touch the graphs of the units where the network is at x
+  // choose where lines touch the graphs of the units: at the values that the network has at x
   void evaluate(const double* x) {
     std::vector<double> y(x, x + inputs), next;
     for (int64_t k = 0; k < hidden; ++k) {
@@ -98,7 +98,7 @@ class Worker : Ranges {
         for (int64_t j = 0; j < q.widths[k]; ++j) z += w[j] * y[j];
         const int64_t on = piece(unit, z);
         next[i] = q.slope[at + on] * z + q.high[at + on];
-        // in the middle of a bin of the range: at its ends all edges would do, and rounding would choose
+        // in the middle of a bin of the range: at the ends any edge would do, and rounding would choose one
         const double width = high[unit] - low[unit], bin = std::floor(BINS * ((z - low[unit]) / width));
         touch[unit] = low[unit] + (std::min(BINS - 1, std::max(0.0, bin)) + 0.5) / BINS * width;
       }
@@ -119,7 +119,7 @@ class Worker : Ranges {
         goal_form(g, nullptr);
         least = std::min(least, region.over_box(forms[g].coefficients.data(), above(forms[g].constant, floor_of(g))));
       }
-      // the largest t >= 0 that all goals exceed their floors by
+      // maximise t >= 0, by which all goals exceed their floors
       Region all = region.with_input(0, std::max(least, 0.0));
       if (least < 0) all.empty = true;
       for (int64_t g = first; g < first + count; ++g) exceed(all, g);
@@ -201,7 +201,7 @@ class Worker : Ranges {
       }
       centre.swap(next), terms.swap(sizes), columns.swap(through);
     }
-    // terms bound the centre and every column; each of them is a sum of products of at most so many factors
+    // terms bound the centre and every column, which are sums of products of at most this many factors
     const double error = gamma_of(operations + 4 * total) * (2.0 + static_cast<double>(columns.size()));
     for (int64_t j = 0; j < inputs; ++j) {
       double spread = error * terms[j];
@@ -254,7 +254,7 @@ class Worker : Ranges {
     return {least, most};
   }
 
-  // x far from all cuts; the region is empty if there is none
+  // set x to a point far from all cuts; the region is empty if there is none
   void centre_point() {
     if (!region.cuts()) return;
     Region all = region.shrunk();
@@ -264,7 +264,7 @@ class Worker : Ranges {
     std::copy_n(x.begin(), inputs, nodes.x + n * inputs);
   }
 
-  // the width of an input; 0 if its halves would be no smaller
+  // the width of an input; 0 if its halves would not be smaller
   double divisible(int64_t j) const {
     const double middle = (region.low[j] + region.high[j]) / 2;
     return middle > region.low[j] && middle < region.high[j] ? region.high[j] - region.low[j] : 0;
@@ -274,7 +274,7 @@ class Worker : Ranges {
     // where the goals are exact, the cuts need not be
     if (std::none_of(score.begin(), score.end(), [](double one) { return one > 0; }))
       for (int64_t i = 0; i < total; ++i) score[i] = lines[i].up_gap + lines[i].down_gap;
-    // a split of a unit removes its gap; a split of an input halves the share of the gaps that the input causes
+    // splitting a unit removes its gap; splitting an input halves the share of the gaps that it causes
     int64_t unit = -1, input = -1;
     double best = 0;
     std::vector<double> share(inputs, 0.0);
@@ -297,7 +297,7 @@ class Worker : Ranges {
     double most = 0;
     for (int64_t j = 0; j < inputs; ++j)
       if (share[j] > most) most = share[j], input = j;
-    // a gradient's gap stays as wide as it is until the unit is on one piece
+    // the gap of a gradient does not shrink before the unit is on one piece
     if (input >= 0 && (q.gradient ? 8.0 : 1.0) * best < most) {
       nodes.branch[2 * n] = input;
       return;
@@ -308,8 +308,8 @@ class Worker : Ranges {
 
 };
 
-// Do the work for all nodes; threads that call it with the same counter, from 0, share them. Returns 0, 1 if the time
-// was over before all were done, or NO_MEMORY.
+// Do the work for all nodes, which are shared by the threads that pass the same counter; it starts at 0. Return 0, 1 if
+// the time ran out first, or NO_MEMORY.
 int64_t share(const ProofTask* task, const ProofNodes* nodes, int64_t* next, void (Worker::*work)(int64_t)) {
   return guarded([=] {
     Worker worker(*task, *nodes);
@@ -331,12 +331,12 @@ int64_t plunit_prove(const ProofTask* task, const ProofNodes* nodes, int64_t* ne
   return share(task, nodes, next, &Worker::run);
 }
 
-// Bound the goals on the boxes of the nodes by forms; of the nodes only box, range and cut are used.
+// Bound the goals on the boxes of the nodes by forms; only box, range and cut of the nodes are used.
 int64_t plunit_forms(const ProofTask* task, const ProofNodes* nodes, int64_t* next) {
   return share(task, nodes, next, &Worker::write_forms);
 }
 
-// The same for sums of forms with any signs.
+// Bound sums of forms with any signs (signs.h).
 int64_t plunit_signs(const SignTask* task, int64_t* next) {
   return guarded([=] {
     Signs signs(*task);

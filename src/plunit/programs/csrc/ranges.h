@@ -1,10 +1,10 @@
-// Ranges of the units of a network on a part of its input, and forms in x that bound them and what lies behind them.
-// Layer by layer, each unit that may cross a knot is bounded by lines in its input, and whatever lies behind it by forms
-// in x, through substitution backwards (DeepPoly, Singh et al. 2019; CROWN, Zhang et al. 2018). The forms of units that
-// are known to be on one side of a knot are cuts in x.
+// Ranges of the units of a network on a part of its domain, and forms in x that bound units and goals. Layer by layer,
+// each unit that may cross a knot is bounded by lines in its z, and all that depends on it by forms in x, through
+// backward substitution (DeepPoly, Singh et al. 2019; CROWN, Zhang et al. 2018). The forms of units that are known to
+// be on one side of a knot are cuts in x.
 // Every form carries the rounding errors of its coefficients in its constant: a row B with |B_i - exact| <= gamma |B_i|
 // is off by at most gamma sum |B_i| v_i, where v_i >= |W| |y| + |b| bounds the terms of unit i. So all forms hold for
-// the network in exact arithmetic. plunit.pieces.proofs.numpy_bounds states the same in NumPy.
+// the network in exact arithmetic. plunit.pieces.proofs.numpy_bounds and relaxation do the same in NumPy.
 #pragma once
 #include <chrono>
 #include <cstring>
@@ -13,47 +13,47 @@
 #include "linear.h"
 #include "wide.h"
 
-// widths [depth + 1]; weight and bias one layer after another; knots [units, knots], slopes and the two ends of the
+// widths [depth + 1]; weight and bias, layer by layer; knots [units, knots], slopes and the two ends of the
 // intercepts [units, knots + 1]; rows x <= limits [constraints]; goals [goals, out], those of condition c from
 // first[c] to first[c + 1]
-#define PROOF_TASK(FIELD)           \
-  FIELD(int64_t, depth)           \
-  FIELD(const int64_t*, widths)   \
-  FIELD(const double*, weight)    \
-  FIELD(const double*, bias)      \
-  FIELD(int64_t, knots)           \
-  FIELD(const double*, knot)      \
-  FIELD(const double*, slope)     \
-  FIELD(const double*, low)       \
-  FIELD(const double*, high)      \
-  FIELD(int64_t, constraints)     \
-  FIELD(const double*, rows)      \
-  FIELD(const double*, limits)    \
-  FIELD(int64_t, conditions)      \
-  FIELD(const int64_t*, first)    \
-  FIELD(const double*, goals)     \
+#define PROOF_TASK(FIELD)       \
+  FIELD(int64_t, depth)         \
+  FIELD(const int64_t*, widths) \
+  FIELD(const double*, weight)  \
+  FIELD(const double*, bias)    \
+  FIELD(int64_t, knots)         \
+  FIELD(const double*, knot)    \
+  FIELD(const double*, slope)   \
+  FIELD(const double*, low)     \
+  FIELD(const double*, high)    \
+  FIELD(int64_t, constraints)   \
+  FIELD(const double*, rows)    \
+  FIELD(const double*, limits)  \
+  FIELD(int64_t, conditions)    \
+  FIELD(const int64_t*, first)  \
+  FIELD(const double*, goals)   \
   FIELD(int64_t, gradient)
 STRUCT(ProofTask, PROOF_TASK)
 
 // box [nodes, in, 2] and range [nodes, units, 2] are narrowed; split_* [nodes, splits], unit -1 for none; floor
-// [nodes, goals], what the goals must reach; cut [nodes, goals, in + 1], the forms of the node above, NaN for none, become those of the node; bound [nodes, conditions], -inf
-// for a condition that is ruled out; x [nodes, in], where a form is largest; branch [nodes, 2]: an input, or the
-// inputs + a unit, and the knot; -1 if all units are on one piece; gradient [nodes, in, 2] of the first goal; seconds
-// until the work is given up
-#define PROOF_NODES(FIELD)                 \
-  FIELD(int64_t, nodes)              \
-  FIELD(int64_t, splits)             \
-  FIELD(double*, box)                \
-  FIELD(double*, range)              \
-  FIELD(const int64_t*, split_unit)  \
-  FIELD(const double*, split_low)    \
-  FIELD(const double*, split_high)   \
-  FIELD(const double*, floor)        \
-  FIELD(double*, cut)                \
-  FIELD(double*, bound)              \
-  FIELD(double*, x)                  \
-  FIELD(int64_t*, branch)            \
-  FIELD(double*, gradient)           \
+// [nodes, goals], the values that the goals must reach; cut [nodes, goals, in + 1], the forms of the parent, NaN for
+// none, which become those of the node; bound [nodes, conditions], -inf for a condition that is ruled out; x
+// [nodes, in], where a form is largest; branch [nodes, 2]: an input, or the number of inputs + a unit, and the knot, -1
+// if all units are on one piece; gradient [nodes, in, 2], of the first goal; seconds, the time limit
+#define PROOF_NODES(FIELD)          \
+  FIELD(int64_t, nodes)             \
+  FIELD(int64_t, splits)            \
+  FIELD(double*, box)               \
+  FIELD(double*, range)             \
+  FIELD(const int64_t*, split_unit) \
+  FIELD(const double*, split_low)   \
+  FIELD(const double*, split_high)  \
+  FIELD(const double*, floor)       \
+  FIELD(double*, cut)               \
+  FIELD(double*, bound)             \
+  FIELD(double*, x)                 \
+  FIELD(int64_t*, branch)           \
+  FIELD(double*, gradient)          \
   FIELD(double, seconds)
 STRUCT(ProofNodes, PROOF_NODES)
 
@@ -63,14 +63,14 @@ constexpr int64_t ROWS = 2 * WIDE;  // rows of a block, on two vectors
 constexpr int PAIR = 2;
 constexpr int64_t TILE = 4;
 
-// the lines that bound a unit on its range, and how far the unit can be from each; they are one on a single piece
+// the lines that bound a unit on its range, and how far the unit can be from each; the same line on a single piece
 struct Lines {
   double up_slope, up, down_slope, down;
   double up_gap, down_gap;
   int64_t up_knot, down_knot;  // where the gaps are; -1 on a single piece
 };
 
-// Thrown when the time is over: what has been written to the nodes is of no use then.
+// Thrown when the time is over; the nodes are invalid then.
 struct Stopped {};
 
 class Ranges {
@@ -130,7 +130,7 @@ class Ranges {
     if (spent.count() > nodes.seconds) throw Stopped();
   }
 
-  // Read a node and narrow its region and the ranges of its units; write them back unless the region is empty.
+  // Read a node, narrow its region and the ranges of its units, and write them back unless the region is empty.
   void narrow(int64_t node, bool pin) {
     n = node;
     pinned = pin;
@@ -173,7 +173,7 @@ class Ranges {
     return k ? largest[unit_of[k - 1] + j] : std::max(std::fabs(region.low[j]), std::fabs(region.high[j]));
   }
 
-  // size_i >= |W| |y| + |b| of layer k, and what underflow may take from a substitution
+  // size_i >= |W| |y| + |b| of layer k, and what a substitution may lose to underflow
   void size_terms(int64_t k) {
     double all = 0;
     for (int64_t j = 0; j < q.widths[k]; ++j) all += reach(k, j) + 1;
@@ -203,7 +203,7 @@ class Ranges {
     double sign, value;
   };
 
-  // what is known of the units of layer k: their splits or, where all units are on one piece, the ends of the pieces
+  // what is known about the units of layer k: their splits or, if all units are on one piece, the ends of the pieces
   std::vector<Limit> limits_of(int64_t k) const {
     std::vector<Limit> found;
     const int64_t base = unit_of[k], end = base + q.widths[k + 1];
@@ -273,7 +273,7 @@ class Ranges {
     relax(k);
   }
 
-  // the lines of the units of layer k: those edges of the hulls of their graphs that lie over `touch`
+  // compute the lines of the units of layer k: the edges of the hulls of their graphs that lie over `touch`
   void relax(int64_t k) {
     active[k].clear();
     for (int64_t i = unit_of[k]; i < unit_of[k] + q.widths[k + 1]; ++i) {
@@ -371,8 +371,8 @@ class Ranges {
     }
   }
 
-  // side[0] holds coefficients [unit, row] of the inputs of layer k; go back to x. `felt`, if it is given, receives the
-  // coefficient of each unit's output in row 0.
+  // side[0] holds coefficients [unit, row] of the inputs of layer k; substitute backwards to x. `felt`, if given,
+  // receives the coefficient of each unit's output in row 0.
   void substitute(int64_t k, double* constant, double* terms, double* felt) {
     Wide sums[PAIR], sizes[PAIR];
     std::memcpy(sums, constant, sizeof sums);

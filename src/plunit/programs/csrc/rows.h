@@ -1,4 +1,4 @@
-// The points of a step: where they are in memory, and which of them a member draws.
+// The points of a step: where they are in memory, and which ones a member draws.
 #pragma once
 #include <numeric>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "interface.h"
 #include "vector.h"
 
-constexpr int64_t CHUNK = 64;  // the most points whose activations are computed together
+constexpr int64_t CHUNK = 64;  // the maximum number of points whose activations are computed together
 
 // An array [steps, units, points, members] by its strides; a stride of 0 repeats. Members are contiguous or shared.
 #define SOURCE(FIELD)         \
@@ -24,7 +24,7 @@ STRUCT(Source, SOURCE)
   FIELD(int64_t, count)
 STRUCT(RowSources, ROW_SOURCES)
 
-// Copy points first, ..., first + points - 1 of a block of members to [units, stride]; drawn: those rows, [points, LANES].
+// Copy points first, ..., first + points - 1 of a block of members to [units, stride], or rows `drawn` [points, LANES].
 static inline void copy(const Source from, int64_t units, int64_t step, int64_t first, int64_t points,
                         const int64_t* drawn, int64_t member, Vec* to, int64_t stride) {
   const float* base = from.values + step * from.step + (drawn ? 0 : first) * from.point + member * from.member;
@@ -39,9 +39,9 @@ static inline void copy(const Source from, int64_t units, int64_t step, int64_t 
       for (int64_t p = 0; p < points; ++p) to[p] = splat(base[p * from.point]);
 }
 
-// The k-th row that a member draws: in each pass over its n rows every row once, in the order start + stride i mod n,
-// with start and stride of (seed, pass). The caller has shuffled the rows. Of `count` rows a member does not draw `held`,
-// those from its own first on; its rows are the n = count - held behind them, and after the last of all comes row 0.
+// The rows that a member draws: in each pass over its n rows every row once, in the order start + stride i mod n, with
+// start and stride from (seed, pass). The caller has shuffled the rows. A member does not draw `held` of the `count`
+// rows, beginning with its own first one; its rows are the n = count - held after these, where row 0 follows the last.
 template <int COUNT>
 class Draws {
  public:

@@ -1,7 +1,7 @@
-// max over signs of sum_s |base_s + sum_u sign_u row_us|: what a sum of forms can reach when each may be added or
-// subtracted. The signs are decided one row after the other, the largest first; the triangle inequality bounds what is
-// left, and a branch is dropped that cannot exceed the best so far, or a floor below which nothing matters.
-// plunit.pieces.fixed.zonotopes does it in NumPy for the few largest rows alone.
+// max over signs of sum_s |base_s + sum_u sign_u row_us|: what a sum of forms can reach if each may be added or
+// subtracted. The signs are chosen row by row, the largest first; the triangle inequality bounds the rest, and a branch
+// is dropped if it cannot exceed the best so far, or a floor below which nothing matters. plunit.pieces.fixed.zonotopes
+// does the same in NumPy, for only a few of the largest rows.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,19 +12,19 @@
 #include "interface.h"
 
 // base [cases, columns], rows [cases, count, columns]; bound [cases] is at least the floor
-#define SIGN_TASK(FIELD)       \
-  FIELD(int64_t, cases)        \
-  FIELD(int64_t, count)        \
-  FIELD(int64_t, columns)      \
-  FIELD(const double*, base)   \
-  FIELD(const double*, rows)   \
-  FIELD(const double*, floor)  \
+#define SIGN_TASK(FIELD)      \
+  FIELD(int64_t, cases)       \
+  FIELD(int64_t, count)       \
+  FIELD(int64_t, columns)     \
+  FIELD(const double*, base)  \
+  FIELD(const double*, rows)  \
+  FIELD(const double*, floor) \
   FIELD(double*, bound)
 STRUCT(SignTask, SIGN_TASK)
 
 namespace {
 
-constexpr int64_t VISITS = 4096;  // branches of a case; what is left then is bounded by the triangle inequality
+constexpr int64_t VISITS = 4096;  // branches of a case; after these, the triangle inequality bounds the rest
 
 class Signs {
  public:

@@ -1,5 +1,5 @@
-// Levenberg and Marquardt's steps in double: each member by itself, on one thread from its first sum to its last, so that
-// neither other members nor the number of threads change a bit.
+// Levenberg-Marquardt steps in double. Each member runs on one thread, from its first sum to its last, so neither the
+// other members nor the number of threads change a bit.
 // A block of rows has its rows on the lanes for values and slopes, and parameters on the lanes for J^T J.
 #pragma once
 #include <algorithm>
@@ -10,8 +10,9 @@
 #include "activations.h"
 #include "interface.h"
 
-// theta is [members, parameters], alpha and c are [members, depth - 1]. x is [rows, in], y [rows, out] and weight [rows];
-// those of a member begin `apart` rows behind those of the member before it. damping, waited and taken are [members].
+// theta is [members, parameters], alpha and c are [members, depth - 1]. x is [rows, in], y [rows, out] and weight
+// [rows]; the rows of each member begin `apart` rows after those of the member before it. damping, waited and taken are
+// [members].
 #define SQUARES(FIELD)           \
   FIELD(int64_t, members)        \
   FIELD(int64_t, depth)          \
@@ -49,7 +50,7 @@ namespace squares {
 constexpr int64_t ROWS = 64;                // of a block
 constexpr int64_t PANEL = 2 * WIDE;         // parameters side by side
 constexpr int TALL = WIDE == 8 ? 8 : 4;     // rows of a tile of J^T J, which is kept in registers
-constexpr int PIVOTS = 8;                   // rows of the factor that are taken off the rest at once
+constexpr int PIVOTS = 8;                   // rows of the factor that are eliminated from the rest together
 constexpr double NEGLIGIBLE = 1e-8;        // rows with less than this fraction of the largest weight are left out
 
 template <class Function>
@@ -59,8 +60,8 @@ static void activate(const double* z, int64_t count, double alpha, double c, dou
 
 using Activate = decltype(&activate<Identity>);
 
-// H[p, q] += sum_k J[k, p] J[k, q] over the rows of a block, the sum of an element in the order of k, for one tile:
-// `left` are TALL columns of a panel, `right` a whole one; both are [ROWS, PANEL].
+// H[p, q] += sum_k J[k, p] J[k, q] over the rows of a block, each sum in the order of k, for one tile: `left` has TALL
+// columns of a panel, `right` a full panel; both are [ROWS, PANEL].
 static inline void tile(const double* left, const double* right, double* to, int64_t stride) {
   Wide sum[TALL][2];
   for (int i = 0; i < TALL; ++i) std::memcpy(sum[i], to + i * stride, sizeof sum[i]);
@@ -93,7 +94,7 @@ class Member {
   std::vector<Layer> layers;
   double *input, *root, *target, *panels, *gram, *factor;
   const double *x, *y, *weight;
-  bool known = false;  // whether J^T J belongs to theta
+  bool known = false;  // whether J^T J is that of theta
 
  public:
   Member(const Squares& task, Activate function)
@@ -176,7 +177,7 @@ class Member {
 
   double limited(double raw) const { return std::max(-k.limit, std::min(k.limit, raw)); }
 
-  // Fetch a block of some rows; those that fill it up count 0. `root` is the square root of what a row counts in the loss.
+  // Fetch a block of the given rows; its padding has weight 0. `root` is the square root of a row's weight in the loss.
   void fetch(const std::vector<int64_t>& some, int64_t first) {
     const int64_t in = k.widths[0], out = k.widths[k.depth], count = static_cast<int64_t>(some.size());
     const double share = 1.0 / (static_cast<double>(k.rows) * static_cast<double>(out));
@@ -234,7 +235,7 @@ class Member {
     return sum;
   }
 
-  // Write the largest error of each row, over the outputs, and return the largest of all.
+  // Write the largest error of each row over the outputs, and return the largest of all.
   double largest(const double* theta) {
     double most = 0;
     errors.resize(k.rows);
@@ -383,8 +384,8 @@ class Member {
   }
 };
 
-// Take the steps of all members; threads that call it with the same counter share them. Return 0 for an activation that
-// is not here.
+// Take the steps of all members, which are shared by the threads that pass the same counter. Return 0 if there is no
+// such activation.
 static int64_t run(const Squares& task, int64_t* next) {
   const auto activation = pick_activation<Activate>(
       task.activation, [](auto entry) { return activate<typename decltype(entry)::Function>; });

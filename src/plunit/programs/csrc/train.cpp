@@ -1,9 +1,9 @@
 // Steps of Adam on many small networks, a vector of members at a time.
 //
-// A block of LANES members keeps its parameters and Adam's moments for all the steps of a call, and takes the points of a
-// step in chunks whose activations stay in the caches. Blocks never meet, so a member's numbers depend neither on its
-// neighbours nor on the number of threads. Arrays are [rows, members] with members contiguous; a layer's rows are its
-// weights [out, in], then its biases; after the last layer come, if learned, the raw alpha and raw c of each activation.
+// A block of LANES members keeps its parameters and Adam's moments for all steps of a call, and processes the points of
+// a step in chunks whose activations stay in the caches. Blocks never interact, so a member's numbers depend neither on
+// its neighbours nor on the number of threads. Arrays are [rows, members] with members contiguous; a layer's rows are
+// its weights [out, in], then its biases; if learned, the raw alpha and raw c of each activation follow the last layer.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -18,44 +18,44 @@
 #include "rows.h"
 #include "squares.h"
 
-#define TASK(FIELD)                                                                                           \
-  FIELD(int64_t, members) /* the row stride of all arrays, a multiple of LANES */                             \
-  FIELD(int64_t, depth)                                                                                       \
-  FIELD(const int64_t*, widths)                                                                               \
-  FIELD(const char*, activation)                                                                              \
-  FIELD(const char*, loss)                                                                                    \
-  FIELD(int64_t, learned)                                                                                     \
-  FIELD(float, limit) /* bound on the raw alpha and c */                                                      \
-  FIELD(float, tolerance) /* see patience */                                                                  \
-  FIELD(int64_t, first)                                                                                       \
-  FIELD(int64_t, steps)                                                                                       \
-  FIELD(int64_t, stride)                                                                                      \
-  FIELD(RowSources, training)                                                                                 \
-  FIELD(RowSources, tests) /* tests.count is 0 without validation */                                          \
-  FIELD(int64_t, batch) /* rows drawn for each step; 0 takes all */                                           \
-  FIELD(const uint64_t*, seeds) /* [members], of the draws */                                                 \
-  FIELD(int64_t, held) /* rows that a member does not draw */                                                 \
-  FIELD(const int64_t*, firsts) /* [members], where they begin; null without draws */                         \
-  FIELD(int64_t, every) /* steps from one validation to the next */                                           \
-  FIELD(int64_t, patience) /* a member ends after so many validations that are not better by the tolerance */ \
-  FIELD(const float*, rate) /* schedule and the correction of the mean, of each step */                       \
-  FIELD(const float*, root) /* correction of the root of the square, of each step */                          \
-  FIELD(const float*, schedule) /* the factor of the step size, of each step */                               \
-  FIELD(const float*, share) /* of each step: what the running mean takes in; null without a mean */          \
-  FIELD(const float*, lr) /* [members] */                                                                     \
-  FIELD(const float*, decay) /* [members] */                                                                  \
-  FIELD(float*, theta) /* [parameters, members], as are Adam's moments and the running mean */                \
-  FIELD(float*, mean)                                                                                         \
-  FIELD(float*, square)                                                                                       \
-  FIELD(float*, running)                                                                                      \
-  FIELD(const float*, alpha) /* [depth - 1, members] */                                                       \
-  FIELD(const float*, c) /* [depth - 1, members] */                                                           \
-  FIELD(float*, history) /* the loss before step t, for t a multiple of stride */                             \
-  FIELD(float*, best) /* the parameters with the least loss on tests */                                       \
-  FIELD(float*, best_loss) /* [members]: that loss */                                                         \
-  FIELD(int64_t*, best_step) /* [members]: the number of steps after which it was found */                    \
-  FIELD(float*, mark) /* [members]: the last loss on tests that was better by the tolerance */                \
-  FIELD(int32_t*, waited) /* [members]: how many validations ago */                                           \
+#define TASK(FIELD)                                                                                             \
+  FIELD(int64_t, members) /* the row stride of all arrays, a multiple of LANES */                               \
+  FIELD(int64_t, depth)                                                                                         \
+  FIELD(const int64_t*, widths)                                                                                 \
+  FIELD(const char*, activation)                                                                                \
+  FIELD(const char*, loss)                                                                                      \
+  FIELD(int64_t, learned)                                                                                       \
+  FIELD(float, limit) /* bound on the raw alpha and c */                                                        \
+  FIELD(float, tolerance) /* see patience */                                                                    \
+  FIELD(int64_t, first)                                                                                         \
+  FIELD(int64_t, steps)                                                                                         \
+  FIELD(int64_t, stride)                                                                                        \
+  FIELD(RowSources, training)                                                                                   \
+  FIELD(RowSources, tests) /* tests.count is 0 without validation */                                            \
+  FIELD(int64_t, batch) /* rows drawn for each step; 0 for all rows */                                          \
+  FIELD(const uint64_t*, seeds) /* [members], of the draws */                                                   \
+  FIELD(int64_t, held) /* rows that a member does not draw */                                                   \
+  FIELD(const int64_t*, firsts) /* [members], where they begin; null without draws */                           \
+  FIELD(int64_t, every) /* steps from one validation to the next */                                             \
+  FIELD(int64_t, patience) /* a member ends after this many validations that are not better by the tolerance */ \
+  FIELD(const float*, rate) /* schedule and the correction of the mean, of each step */                         \
+  FIELD(const float*, root) /* correction of the root of the square, of each step */                            \
+  FIELD(const float*, schedule) /* the factor of the step size, of each step */                                 \
+  FIELD(const float*, share) /* of each step: the weight of the new parameters in the mean; null without */     \
+  FIELD(const float*, lr) /* [members] */                                                                       \
+  FIELD(const float*, decay) /* [members] */                                                                    \
+  FIELD(float*, theta) /* [parameters, members], as are Adam's moments and the running mean */                  \
+  FIELD(float*, mean)                                                                                           \
+  FIELD(float*, square)                                                                                         \
+  FIELD(float*, running)                                                                                        \
+  FIELD(const float*, alpha) /* [depth - 1, members] */                                                         \
+  FIELD(const float*, c) /* [depth - 1, members] */                                                             \
+  FIELD(float*, history) /* the loss before step t, for t a multiple of stride */                               \
+  FIELD(float*, best) /* the parameters with the lowest loss on tests */                                        \
+  FIELD(float*, best_loss) /* [members]: that loss */                                                           \
+  FIELD(int64_t*, best_step) /* [members]: the number of steps after which it was found */                      \
+  FIELD(float*, mark) /* [members]: the last loss on tests that was better by the tolerance */                  \
+  FIELD(int32_t*, waited) /* [members]: the number of validations since */                                      \
   FIELD(float*, looks) /* the loss on tests at each validation */
 STRUCT(Task, TASK)
 
@@ -84,7 +84,7 @@ void activate(const Layer& layer, int64_t points, Vec alpha, Vec c) {
                {layer.weight, layer.inputs, 1}, layer.outputs, {layer.input, 1, layer.stride}, points, layer.inputs);
 }
 
-// The gradient before an activation: what comes through the weights, times the slope.
+// The gradient before an activation: the gradient after it, through the weights, times the slope.
 struct Scale {
   Vec* to;
   const Vec* slope;
@@ -158,7 +158,7 @@ class Block {
       Vec sum{};
       for (int64_t p = 0; p < count; p += chunk) {
         int64_t points = count - p < chunk ? count - p : chunk;
-        // a chunk that is all the data stays where it is
+        // a chunk with all the data is fetched only once
         if (t == 0 || k.batch || count > chunk || k.training.x.step || k.training.y.step || k.tests.count)
           fetch(k.training, t, p, points, k.batch ? draws.next(points) : nullptr);
         sum += score(points, 1.0f / static_cast<float>(count));
@@ -240,7 +240,7 @@ class Block {
   }
 
   void forward(int64_t points) {
-    const int64_t filled = (points + 3) / 4 * 4;  // what fills the last tile is never used
+    const int64_t filled = (points + 3) / 4 * 4;  // the padding of the last tile is never used
     for (int64_t l = 0; l + 1 < k.depth; ++l) activation(layers[l], filled, alpha[l], c[l]);
     activate<Identity>(layers.back(), filled, Vec{}, Vec{});
   }
@@ -282,7 +282,7 @@ class Block {
     raw_grad[k.depth - 1 + l] += absolute(raw_c) > k.limit ? Vec{} : c_grad * c[l];
   }
 
-  // decay pulls weights to 0, and neither biases nor the shape of PLU; a member that has ended stands still
+  // decay pulls only weights to 0, not biases or the shape of PLU; a member that has ended does not change
   void adam(int64_t t) {
     const Mask over = ended();
     const Vec own = over ? Vec{} : lr, rate = own * k.rate[t], kept = 1.0f - own * decay * k.schedule[t];
@@ -310,7 +310,7 @@ class Block {
     return false;
   }
 
-  // Look at the running mean, if there is one, else at the parameters.
+  // Validate the running mean, or the parameters if there is none.
   void validate(int64_t step) {
     if (k.share) std::swap_ranges(theta, theta + parameters, running);
     if (k.learned) constrain();
@@ -340,8 +340,8 @@ class Block {
 
 extern "C" {
 
-// Train the blocks of all tasks; threads that call it with the same counter, from 0, share them. Returns 0, or NO_MEMORY.
-// Then the other threads end, too, and only some of the blocks have taken their steps.
+// Train the blocks of all tasks, which are shared by the threads that pass the same counter; it starts at 0. Return 0
+// or NO_MEMORY. After NO_MEMORY the other threads end as well, and only some of the blocks have taken their steps.
 int64_t plunit_train(const Task* tasks, int64_t count, int64_t* next) {
   const int64_t result = guarded([=] {
     const Task *task = tasks, *end = tasks + count;
@@ -356,7 +356,7 @@ int64_t plunit_train(const Task* tasks, int64_t count, int64_t* next) {
   return result;
 }
 
-// Write the outputs of all members at the points of tests, [outputs, points, members]. Returns 0, or NO_MEMORY.
+// Write the outputs of all members at the points of tests, [outputs, points, members]. Return 0 or NO_MEMORY.
 int64_t plunit_values(const Task* task, float* to) {
   return guarded([=] {
     Block block(*task, 0);

@@ -7,7 +7,7 @@
 // What the parameters of one unit imply.
 struct Shape {
   float alpha, c, w;  // the outer slope, the kink, the half-width of the bend
-  float radius;       // without a bend: samples this near to the kink stand for its density
+  float radius;       // without a bend: the density at the kink is estimated from samples this near to it
   float log_alpha;
 };
 

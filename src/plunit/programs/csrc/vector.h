@@ -38,7 +38,7 @@ static inline Vec load(const float* from) {
 
 static inline void store(float* to, Vec v) { std::memcpy(to, &v, sizeof v); }
 
-// a * b + c, rounded once. A loop over lanes would do, but compilers keep it in registers only now and then.
+// a * b + c, rounded once. A loop over lanes would work, but compilers do not always keep it in registers.
 static inline Vec fused(Vec a, Vec b, Vec c) {
 #if defined(__AVX512F__)
   return (Vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);

@@ -1,5 +1,5 @@
 // Double precision: a vector of doubles with a * b + c, rounded once where the processor can, and the functions of
-// vector.h for a single double, which compilers put on lanes.
+// vector.h for a single double, which compilers vectorise.
 #pragma once
 #include "vector.h"
 

@@ -9,9 +9,9 @@ from random_networks import dense_network, random_network
 
 from plunit.pieces import activation, maximum, network
 from plunit.pieces.networks import exact_outputs
-from plunit.pieces.proofs import linear, questions
+from plunit.pieces.proofs import linear, verdicts
 from plunit.pieces.proofs.properties import Case, Condition, Property
-from plunit.pieces.proofs.questions import holds
+from plunit.pieces.proofs.verdicts import holds
 
 
 def large_sum():
@@ -116,7 +116,7 @@ def test_conditions_and_cases_are_alternatives():
 
 
 def test_cases_of_many_groups_are_all_looked_at(monkeypatch):
-    monkeypatch.setattr(questions, "TOGETHER", 2)
+    monkeypatch.setattr(verdicts, "TOGETHER", 2)
     nothing = np.zeros((0, 1)), np.zeros(0)
     cases = [
         Case(np.array([[i, i + 1.0]]), *nothing, (Condition(np.array([[0.0, -1.0]]), np.array([-8.5])),))
