@@ -163,12 +163,12 @@ def speed(page: str) -> str:
         [
             f"| `{found['command']}`, {found['date']}, {found['machine']['processor']}; not benchmarked on a GPU | |",
             "|---|---|",
-            f"| time of PLU / time of ReLU in PyTorch, forward and backward, {op['elements']:,} elements | "
+            f"| PLU / ReLU in PyTorch: time of forward and backward, {op['elements']:,} elements | "
             f"{op['float32']:.2f} in float32, {op['bfloat16']:.2f} in bfloat16 |",
-            f"| time of others / time of plunit for training {found['networks']:,} small networks | {loop} (a plain "
-            f"loop in PyTorch), {vmap} (`jax.vmap`) |",
-            f"| time of a mixed-integer solver (HiGHS, stopped after {proof['patience']:.0f} s) / time of plunit for "
-            f"proving the maximum of a network | at least {math.floor(proof['ratio'])} |",
+            f"| others / plunit: time to train {found['networks']:,} small networks | {loop} (a plain loop in "
+            f"PyTorch), {vmap} (`jax.vmap`) |",
+            f"| HiGHS (a mixed-integer solver, stopped after {proof['patience']:.0f} s) / plunit: time to prove the "
+            f"maximum of a network | at least {math.floor(proof['ratio'])} |",
         ]
     )
 

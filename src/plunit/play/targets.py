@@ -158,9 +158,9 @@ def _task(outputs: list[Problem], notes: Sequence[str] = (), *, scaled: bool = T
     """Return the task; scaled, the box is [-2 pi, 2 pi] and y as wide as a sine, as the paper's settings want it."""
     first, y = outputs[0], np.stack([one.y for one in outputs], axis=1)
     if 0 < (least := np.ptp(y, axis=0).min()) < 1e-30:
-        raise UserError(f"the target varies by {least:.3g}; the least is 1e-30, so scale it, or choose other ends")
+        raise UserError(f"the target varies by {least:.3g}, less than 1e-30; scale it, or choose other ends")
     if (largest := np.abs(y).max()) > 1e30:
-        raise UserError(f"the target reaches {largest:.3g}; the limit is 1e30, so scale it, or choose other ends")
+        raise UserError(f"the target reaches {largest:.3g}, more than 1e30; scale it, or choose other ends")
     scales = [Scale(np.zeros(count), np.ones(count)) for count in (len(first.box), len(outputs))]
     if scaled:
         (low, high), spread = first.box.T, Scale.of(y, np.ones(len(y)))
