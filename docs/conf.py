@@ -51,6 +51,7 @@ html_theme = "furo"
 pygments_dark_style = "github-dark"  # furo's own underlines modules as if they were links
 html_title = f"plunit {release}"
 html_static_path = ["_static"]
+html_extra_path = ["playground.png", "playground_phone.png"]  # a page chooses one by its width
 html_css_files = ["plunit.css"]
 html_copy_source = False
 html_show_sphinx = False

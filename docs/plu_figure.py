@@ -56,7 +56,7 @@ def draw(networks: dict[str, Any]) -> Figure:
     seeds = {network["seeds"] for network in networks.values()}
     bottom.set(xlim=(x[0], x[-1]), ylim=(-1.35, 2.3), yticks=[-1, 0, 1])
     bottom.set_title(f"a sine, and the median of {seeds.pop():,} networks, with its loss")
-    bottom.set_xticks([-2 * np.pi, 0, 2 * np.pi], ["-2\N{GREEK SMALL LETTER PI}", "0", "2\N{GREEK SMALL LETTER PI}"])
+    bottom.set_xticks([-2 * np.pi, 0, 2 * np.pi], ["$-2\\pi$", "$0$", "$2\\pi$"])
     bottom.legend(loc="upper center", ncols=2)
     return figure
 

@@ -2,9 +2,9 @@
 An invertible network and its round trip
 ========================================
 
-An ``InvertibleNetwork`` of PLU layers has an exact inverse, so a round trip loses nothing but rounding. How much that
-is depends on the slopes: a block that contracts by 0.1 loses up to a digit. The certificate bounds how far the inverse
-can stretch an error, for all points; the round trip of your own points is measured.
+An ``InvertibleNetwork`` of PLU layers has an exact inverse, so a round trip loses nothing but rounding. How much it
+loses depends on the slopes: a block that contracts by 0.1 loses up to a digit. The certificate bounds how far the
+inverse can stretch an error, for all points; the round trip of your own points is measured.
 """
 
 import matplotlib.pyplot as plt

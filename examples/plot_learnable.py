@@ -40,7 +40,7 @@ print(f"root mean square error: {fixed_error:.3f} with alpha = 0.1 and c = 1, {l
 print(f"learned: alpha from {alpha.min():.3f} to {alpha.max():.3f}, c from {c.min():.2f} to {c.max():.2f}")
 
 # %%
-# The curves above, and the shapes that the 16 units have learned below.
+# Top: the target and both fits. Bottom: the shapes that the 16 units have learned.
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(5, 6), layout="constrained")
 top.plot(x, y, color="black", linewidth=3, alpha=0.25, label="sin(x²)")
 for model, style, label in ((fixed, "--", "fixed PLU"), (learned, "-", "learned PLU")):

@@ -87,9 +87,10 @@ def verdict(page: str) -> str:
     found = answers(read_claims(STORED))
     measured = sum(not one.theorem for one in found)
     seeds = max(each.estimate.n for one in found for each in one.primary)
+    *others, last = tally(found).partition(";")[0].split(", ")
     return (
         f"**Is the paper true?** Of its {measured} statements that can be measured, tested over up to {seeds:,} seeds, "
-        f"{tally(found).partition(';')[0]}."
+        f" {', '.join(others)} and {last}."
     )
 
 
@@ -98,9 +99,10 @@ def verdicts(page: str) -> str:
     found = answers(read_claims(STORED))
     whole = page != "README.md"
     shown = [one for one in found if whole or one.key in SHOWN or one.verdict in (WEAKER, REFUTED)]
-    measured = sum(not one.theorem for one in found)
-    head = f"Of {measured} statements that can be measured, {tally(found)}.\n\n" if whole else ""
-    return f"{head}{_table(shown) if whole else _short_table(shown)}"
+    if whole:
+        measured = sum(not one.theorem for one in found)
+        return f"Of {measured} statements that can be measured, {tally(found)}.\n\n{_table(shown)}"
+    return _short_table(shown)
 
 
 def cifar10(page: str) -> str:
@@ -164,19 +166,20 @@ def uses(page: str) -> str:
     if not max(tanh, gelu, cat) < 1 < light:
         raise ValueError("the results have changed; write the sentences of `uses` again")
     rows = (
-        "some functions of several inputs on a small processor, as above: `plunit fit` says whether a lookup table "
-        "would be smaller",
-        "smooth functions of one or two inputs, and sums and products of them: there the table usually is smaller",
+        "some functions of three or more inputs on a small processor, as above; `plunit fit` says whether a lookup "
+        "table would be smaller",
+        "smooth functions of one or two inputs, and sums and products of such: a lookup table is usually smaller",
         f"small networks that fit a function: on a sine, ReLU's loss is {number(loss.value)} times PLU's (median of "
-        f"the ratios), and {100 * dead.value:.0f} % of ReLU's units die, none of PLU's",
+        f"the ratios), and {100 * dead.value:.0f} % of ReLU's units die but none of PLU's",
         "a better ReLU in an image classifier: on CIFAR-10, PLU learns faster at first, but after 100,000 steps its "
         f"test accuracy is {-late.value:.1f} points lower (median of {late.n} seeds)",
-        f"tables of data, with the mean of 16 networks: LightGBM's error is {100 * light - 100:.0f} % higher, "
-        f"CatBoost's {_less(cat)} % lower, all with their defaults (geometric mean of {len(others['errors'])} tables)",
+        "predictions from tables of data: compared with our mean of 16 networks, LightGBM's error is "
+        f"{100 * light - 100:.0f} % higher and CatBoost's {_less(cat)} % lower, all with their defaults (geometric "
+        f"mean of {len(others['errors'])} tables)",
         f"the last percent on tables of data: the same estimator has {_less(tanh)} % less error with tanh and "
         f"{_less(gelu)} % less with GELU, but no exact pieces",
         "networks whose exact function you need; invertible networks; densities with few parameters",
-        "smooth functions that may stay curved: with more training, tanh's error is far lower",
+        "fits that need no straight pieces: on a sine, tanh's error is far lower than PLU's after more training",
     )
     lines = [f"| {do} | {do_not} |" for do, do_not in zip(rows[::2], rows[1::2], strict=True)]
     return "\n".join(["| use it for | do not use it for |", "|---|---|", *lines])
@@ -191,12 +194,12 @@ def speed(page: str) -> str:
         [
             f"| `{found['command']}`, {found['date']}, {found['machine']['processor']}; not benchmarked on a GPU | |",
             "|---|---|",
-            f"| PLU / ReLU in PyTorch, time of forward and backward, {op['elements']:,} elements | "
+            f"| PLU / ReLU in PyTorch: time of forward and backward, {op['elements']:,} elements | "
             f"{op['float32']:.2f} in float32, {op['bfloat16']:.2f} in bfloat16 |",
-            f"| training {found['networks']:,} small networks, time of others / ours | {loop} (a plain loop in "
+            f"| others / plunit: time to train {found['networks']:,} small networks | {loop} (a plain loop in "
             f"PyTorch), {vmap} (`jax.vmap`) |",
-            f"| proving the maximum of a network, time of a mixed-integer solver (HiGHS, at most "
-            f"{proof['patience']:.0f} s) / ours | at least {math.floor(proof['ratio'])} |",
+            f"| HiGHS (a mixed-integer solver, stopped after {proof['patience']:.0f} s) / plunit: time to prove the "
+            f"maximum of a network | at least {math.floor(proof['ratio'])} |",
         ]
     )
 

@@ -18,7 +18,6 @@ PART = 24
 
 
 FIGURES = {
-    "docs/front.png": "front_figure",
     "docs/polygons.png": "polygons_figure",
     "docs/plu.png": "plu_figure",
     "docs/densities.png": "densities_figure",

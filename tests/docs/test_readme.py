@@ -98,7 +98,7 @@ def test_a_block_that_is_open_or_unknown_is_refused(text):
 
 def test_numbers_outside_of_blocks_are_not_measurements():
     left = re.sub(r"(?s)```.*?```", "", re.sub(BLOCK, "", README))
-    left = re.sub(r"\]\([^)]*\)|<img[^>]*>|CIFAR-10|2018", "", left)
+    left = re.sub(r"\]\([^)]*\)|<(?:img|source)[^>]*>|CIFAR-10|2018", "", left)
     assert set(re.findall(r"\d[\d.,]*\d|\d", left)) == {"3.10", "0.1", "1", "0", "16"}  # Python, alpha, c, bits
 
 

@@ -71,7 +71,7 @@ def test_a_formula_is_drawn_beside_its_network_and_the_error(tmp_path, formula, 
     code, _, err = fit(tmp_path, formula, "--low", "-1", "--high", "1", *SHORT, "--plot", "f.svg")
     assert code == 0, err
     page, plot = (tmp_path / "fit.html").read_text(), (tmp_path / "f.svg").read_text()
-    titles = [f"function{others}", f"network{others}", "error (x: the largest)"]
+    titles = [f"function{others}", f"network{others}", "error (cross: the largest)"]
     assert all(f">{title}" in page and f"<!-- {title}" in plot for title in titles)
     assert (page.count("<svg"), "#010203" in page, page.count("currentColor") > 9) == (3, False, True)
 

@@ -9,6 +9,7 @@ STEPS = [
     ("straight pieces", ["relu", "plu", "leaky_relu"], "Pieces"),
     ("Units that die", ["relu", "plu"], "Dead units"),
 ]
+BOXES = "(names) => names.map((name) => document.querySelector(name).getBoundingClientRect().toJSON())"
 
 
 def test_five_steps_with_live_networks(opened, kept):
@@ -64,8 +65,10 @@ def test_on_a_phone_the_tour_scrolls_to_what_it_describes(opened, kept):
     for number in range(1, 6):
         page.locator(f"[data-part=tour-count]:has-text('Step {number} of 5')").wait_for()
         page.locator(".spot").wait_for()
+        page.locator("[data-part=tour-live]:not(:empty)").wait_for()
         redrawn(page)
-        tour, spot = (page.locator(name).bounding_box() for name in (".tour", ".spot"))
-        assert 0 <= tour["y"] < tour["y"] + tour["height"] <= spot["y"] < 844 - 20
+        tour, spot, onward = page.evaluate(BOXES, [".tour", ".spot", "[data-do=tour-next]"])
+        assert 0 <= tour["top"] < tour["bottom"] <= spot["top"] < 844 - 20
+        assert onward["bottom"] <= tour["bottom"]
         kept(page, f"phone-tour-{number}", full_page=False)
         page.locator("[data-do=tour-next]").click()

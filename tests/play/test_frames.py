@@ -92,14 +92,14 @@ def test_histograms_have_common_bars_and_all_networks():
     assert plu["counts"] == inside
 
 
-def test_one_activation_after_the_other_gets_new_lines():
+def test_one_activation_after_the_other_gets_new_lines_and_with_numbers_all_do():
     (painter, trainings, _), lines = painting("line", 4), []
-    for _ in range(3):
+    for numbers in (False, False, False, True):
         advance_all(trainings, 5)
-        frame = painter.paint([training.snapshot() for training in trainings])
+        frame = painter.paint([training.snapshot() for training in trainings], numbers)
         lines.append([panel["best"]["line"] for panel in frame.content["panels"]])
     same = [[a == b for a, b in zip(*pair, strict=True)] for pair in pairwise(lines)]
-    assert same == [[False, True], [True, False]]
+    assert same == [[False, True], [True, False], [False, False]]
 
 
 def test_a_frame_without_numbers_has_the_pictures_only():

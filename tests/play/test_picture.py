@@ -1,9 +1,10 @@
-"""The picture of the page in the docs, stored again."""
+"""The pictures of the page in the docs, taken again."""
 
 import runpy
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from plunit.play import session, workshop
@@ -16,10 +17,11 @@ def coarse(picture):
     return np.asarray(picture.convert("L").resize((24, 24), Image.Resampling.BOX), float)
 
 
-def test_the_picture_in_the_docs_is_what_the_page_shows(browser, served, monkeypatch):
+@pytest.mark.parametrize("name", ["playground", "playground_phone"])
+def test_the_picture_in_the_docs_is_what_the_page_shows(browser, served, monkeypatch, name):
     monkeypatch.setattr(session, "WATCHED", workshop.WATCHED)  # the picture is that of the pause
-    ours = runpy.run_path(str(DOCS / "playground.py"))["take_picture"](browser, served.address)
-    stored = Image.open(DOCS / "playground.png")
+    ours = runpy.run_path(str(DOCS / "playground.py"))["take_picture"](browser, served.address, name)
+    stored = Image.open(DOCS / f"{name}.png")
     assert ours.width == stored.width
     assert abs(ours.height - stored.height) < 0.03 * stored.height  # other fonts
     different = np.abs(coarse(ours) - coarse(stored))

@@ -83,7 +83,7 @@ REFUSED = [
     *(("POST", path, b"{}", {}, 400, "unknown call") for path in ("/call/../call/info", "/call/info/", "/call/")),
     *(("POST", "/call/info", body, {}, 400, "the body of a call must be JSON") for body in NO_JSON),
     ("POST", "/call/info", b"[]", {}, 400, "the call info must be an object, got list"),
-    *((*CALL, {"Content_Length": size}, 413, "may have 10,000,000 bytes") for size in ("10000001", "9" * 30)),
+    *((*CALL, {"Content_Length": size}, 413, "may have at most 10,000,000 bytes") for size in ("10000001", "9" * 30)),
 ]
 
 

@@ -129,14 +129,14 @@ def test_starting_again_replaces_the_session_unless_it_fails(shop):
     with pytest.raises(UserError, match="width"):
         shop.call("start", {"settings": {**SMALL, "width": 0}, "replaces": old})
     huge = {"networks": 4096, "depth": 6, "width": 32}
-    with pytest.raises(UserError, match=r"this needs \d+ MB, the limit is 256 MB"):
+    with pytest.raises(UserError, match=r"these networks need \d+ MB; the limit is 256 MB"):
         shop.call("start", {"settings": {**SMALL, **huge}, "replaces": old})
     assert frames(shop, old, 1)[0]["ended"] == ""
 
 
 def test_so_many_pages_and_no_more(shop):
     names = [start(shop, paused=True) for _ in range(SESSIONS)]
-    with pytest.raises(UserError, match="8 pages are training, the limit is 8; close one of them"):
+    with pytest.raises(UserError, match="8 pages are training; the limit is 8, so close one of them"):
         start(shop)
     shop.call("start", {"settings": {**SMALL, "paused": True}, "replaces": names[1]})
     shop.call("command", {"session": names[0], "command": "stop"})

@@ -15,7 +15,13 @@ from plunit.pieces.boxes import many
 
 _DOTS = 3000  # maximum number of rows drawn
 _GRID = 161  # points of a map along each axis
-_BLUE, _ORANGE, _GREY = "#0077bb", "#ee7733", "#8a8a8a"  # safe for the colour-blind, on white and on black
+_BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#8a8a8a"  # after Okabe and Ito, for colour-blind readers
+_STYLE: Any = {
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "legend.frameon": False,
+}
 _WIDTH, _HEIGHT = 4.4, 3.4  # size of a panel in inches: its 10-point letters are 11 pixels high on a phone
 
 _Painter = Callable[[Any], None]
@@ -24,23 +30,27 @@ _Painter = Callable[[Any], None]
 
 def draw_fit(problem: Problem, found: FitResult) -> Any:
     """Return a matplotlib figure with all panels in a row."""
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     drawn = panels(problem, found)
-    figure = Figure(figsize=(_WIDTH * len(drawn), _HEIGHT), layout="constrained")
-    for panel, axes in zip(drawn, np.ravel(figure.subplots(1, len(drawn))), strict=True):
-        panel(axes)
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(_WIDTH * len(drawn), _HEIGHT), layout="constrained")
+        for panel, axes in zip(drawn, np.ravel(figure.subplots(1, len(drawn))), strict=True):
+            panel(axes)
     return figure
 
 
 def draw_panels(problem: Problem, found: FitResult) -> list[Any]:
     """Return one figure for each panel, so that a page can stack them on a narrow screen."""
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     figures = []
-    for panel in panels(problem, found):
-        figures.append(Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained"))
-        panel(figures[-1].subplots())
+    with rc_context(_STYLE):
+        for panel in panels(problem, found):
+            figures.append(Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained"))
+            panel(figures[-1].subplots())
     return figures
 
 
@@ -96,7 +106,7 @@ def _curve(problem: Problem, found: FitResult, axes: Any) -> None:
         label = f"curve of {many(few.pieces, 'piece')}"
         axes.plot(few.knots, few.values[:, 0], "--o", color=_ORANGE, markersize=4, label=label)
     axes.set_ylabel(_plain(problem.target))
-    axes.legend(frameon=False, fontsize="small")
+    axes.legend(fontsize="small")
     _name_axis(axes.xaxis, problem, 0)
 
 
@@ -112,7 +122,7 @@ def _errors(problem: Problem, found: FitResult, axes: Any) -> None:
         axes.plot(x[order], few(x[order])[:, 0] - y[order], color=_ORANGE, label=many(few.pieces, "piece"), **style)
     axes.axhline(0, color=_GREY, linewidth=0.8)
     _name_axis(axes.xaxis, problem, 0)
-    axes.set_title("error" if known else "error on training rows", fontsize="medium")
+    axes.set_title("error" if known else "error on training rows")
 
 
 def _maps(problem: Problem, found: FitResult) -> list[_Painter]:
@@ -134,7 +144,7 @@ def _maps(problem: Problem, found: FitResult) -> list[_Painter]:
     return [
         partial(show, wanted, f"function{at}", ends, ()),
         partial(show, given, f"network{at}", ends, ()),
-        partial(show, given - wanted, "error (x: the largest)", around, worst[:2]),
+        partial(show, given - wanted, "error (cross: the largest)", around, worst[:2]),
     ]
 
 
@@ -144,7 +154,7 @@ def _map(problem: Problem, values: Array, title: str, look: dict[str, Any], plac
     axes.figure.colorbar(picture, ax=axes)
     if len(place):
         axes.plot(*place, "x", color="black", markersize=8, markeredgewidth=2, clip_on=False)
-    axes.set_title(title, fontsize="medium")
+    axes.set_title(title)
     _name_axis(axes.xaxis, problem, 0)
     _name_axis(axes.yaxis, problem, 1)
 
@@ -171,7 +181,7 @@ def _groups(problem: Problem, found: FitResult, flag: int, axes: Any) -> None:
         axes.plot(line[:, other], found.model.predict(line), color=colour, label=label)
     _name_axis(axes.xaxis, problem, other)
     axes.set_ylabel(_plain(problem.target))
-    axes.legend(frameon=False, fontsize="small")
+    axes.legend(fontsize="small")
 
 
 def _dots(problem: Problem, found: FitResult, axes: Any) -> None:
@@ -181,4 +191,4 @@ def _dots(problem: Problem, found: FitResult, axes: Any) -> None:
     axes.plot(ends, ends, color=_GREY, linewidth=1)
     axes.plot(y[some], predicted[some], ".", color=_BLUE, markersize=3)
     axes.set(xlabel=_plain(problem.target), ylabel="predicted")
-    axes.set_title("unseen rows" if len(found.unseen[0]) else "training rows", fontsize="medium")
+    axes.set_title("unseen rows" if len(found.unseen[0]) else "training rows")

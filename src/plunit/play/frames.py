@@ -57,12 +57,12 @@ class Painter:
         self.frames = 0
 
     def paint(self, snapshots: list[Snapshot], numbers: bool = True) -> Reply:
-        """Return a frame, with or without numbers; each frame renews the exact lines of one activation, in turn."""
+        """Return a frame: with numbers and the exact lines of all activations, or with the lines of one, in turn."""
         self.frames += 1
         payload, panels = bytearray(), []
         bars = _bars([one.loss for one in snapshots]) if numbers else None
         for i, (panel, now) in enumerate(zip(self._panels, snapshots, strict=True)):
-            painted, image, edges = panel.paint(now, i == self.frames % len(snapshots), numbers)
+            painted, image, edges = panel.paint(now, numbers or i == self.frames % len(snapshots), numbers)
             painted["image"] = _append(payload, image)
             painted["edges"] = None if edges is None else _append(payload, edges)
             if bars is not None:

@@ -83,7 +83,7 @@ class LiveTraining:
 
 
 class LiveFinish:
-    """The same for the steps of Levenberg and Marquardt, with all rows; those of one call of `finish_members`."""
+    """Like `LiveTraining`, with Levenberg and Marquardt's steps on all rows: those of one call of `finish_members`."""
 
     def __init__(
         self, network: MLP, theta: Array, rows: Rows, *, alpha: Any = 0.1, c: Any = 1.0, unit: float = 1.0

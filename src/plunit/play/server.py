@@ -106,7 +106,7 @@ class Refused(Exception):
 
 
 class Arrival(io.RawIOBase):
-    """The bytes of a connection; after `late`, reading raises TimeoutError, however slowly they arrive."""
+    """The bytes of a connection; reading raises TimeoutError after `late`, even while bytes arrive."""
 
     def __init__(self, connection: Any, seconds: float) -> None:
         self.connection, self.seconds, self.late = connection, seconds, 0.0
@@ -139,7 +139,7 @@ class Handler(BaseHTTPRequestHandler):
     timeout, disable_nagle_algorithm = TIMEOUT, True
 
     def setup(self) -> None:
-        """Read from the connection by the deadline of each head and body."""
+        """Read from the connection, with a deadline for each head and body."""
         super().setup()
         self.rfile.close()
         self.arrival = Arrival(self.connection, self.timeout)
@@ -197,7 +197,7 @@ class Handler(BaseHTTPRequestHandler):
         if not (length.isascii() and length.isdecimal()) or "Transfer-Encoding" in self.headers:
             raise Refused(411, "a call needs a Content-Length")
         if len(length) > 9 or int(length) > BODY:
-            raise Refused(413, f"a call may have {BODY:,} bytes, this one has {length[:20]}")
+            raise Refused(413, f"a call may have at most {BODY:,} bytes; this one has {length[:20]}")
         self.arrival.expect()
         try:
             body = self.rfile.read(int(length))

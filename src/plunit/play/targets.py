@@ -134,12 +134,12 @@ def _of_table(
     text: Annotated[str, Range(0, 10_000_000)], name: Annotated[str, Range(0, 200)] = "table.csv"
 ) -> LearningTask:
     if text.startswith("PAR1"):
-        raise UserError("the table is Parquet; save it as CSV")
+        raise UserError("the table is a Parquet file; save it as CSV")
     notes: list[str] = []
     data = text.encode(errors="surrogatepass")
     found = of_numbers(Path(name), notes.append, content=data)
     if len(found.y) > MOST_POINTS:
-        raise UserError(f"the table has {len(found.y):,} rows, the limit is {MOST_POINTS:,}")
+        raise UserError(f"the table has {len(found.y):,} rows; the limit is {MOST_POINTS:,}")
     if len(found.inputs) > 2:
         raise UserError(f"the table has {len(found.inputs)} inputs that vary; keep one or two before the last column")
     order = np.random.default_rng(0).permutation(len(found.y))  # batches want rows in random order
@@ -158,9 +158,9 @@ def _task(outputs: list[Problem], notes: Sequence[str] = (), *, scaled: bool = T
     """Return the task; scaled, the box is [-2 pi, 2 pi] and y as wide as a sine, as the paper's settings want it."""
     first, y = outputs[0], np.stack([one.y for one in outputs], axis=1)
     if 0 < (least := np.ptp(y, axis=0).min()) < 1e-30:
-        raise UserError(f"the target varies by {least:.3g}, the limit is 1e-30; scale it, or choose other ends")
+        raise UserError(f"the target varies by {least:.3g}, less than 1e-30; scale it, or choose other ends")
     if (largest := np.abs(y).max()) > 1e30:
-        raise UserError(f"the target reaches {largest:.3g}, the limit is 1e30; scale it, or choose other ends")
+        raise UserError(f"the target reaches {largest:.3g}, more than 1e30; scale it, or choose other ends")
     scales = [Scale(np.zeros(count), np.ones(count)) for count in (len(first.box), len(outputs))]
     if scaled:
         (low, high), spread = first.box.T, Scale.of(y, np.ones(len(y)))

@@ -35,7 +35,7 @@ _FILES = page_files()
 class Widget(anywidget.AnyWidget):
     """The playground: draw, type or choose a function, and watch networks learn it.
 
-    Training runs in the kernel, and ends ten seconds after the page is closed or the widget is.
+    Training runs in the kernel, and ends ten seconds after the page or the widget is closed.
     """
 
     _esm = one_module(_FILES)

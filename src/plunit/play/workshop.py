@@ -26,7 +26,7 @@ ENDED = "The server has ended. Run plunit play again and open the address that i
 
 
 class UnknownSession(UserError):
-    """The session does not exist, or no longer."""
+    """The session does not exist, or has ended."""
 
 
 class Workshop:
@@ -47,7 +47,7 @@ class Workshop:
         self._thread.start()
 
     def call(self, kind: str, body: Any) -> Reply:
-        """Answer a call; mistakes of the user are a UserError."""
+        """Answer a call; raise UserError for mistakes of the user."""
         return construct(f"the call {kind}", self._calls[match_name("call", kind, self._calls)], body)
 
     def answer(self, kind: str, body: Any) -> tuple[int, Reply]:
@@ -107,9 +107,9 @@ class Workshop:
 
     def _check_room(self, needed: int, others: list[int]) -> None:
         if needed > MOST_MEMORY:
-            raise UserError(f"this needs {needed >> 20} MB, the limit is {MOST_MEMORY >> 20} MB; use fewer networks")
+            raise UserError(f"these networks need {needed >> 20} MB; the limit is {MOST_MEMORY >> 20} MB, so use fewer")
         if len(others) >= SESSIONS:
-            raise UserError(f"{len(others)} pages are training, the limit is {SESSIONS}; close one of them")
+            raise UserError(f"{len(others)} pages are training; the limit is {SESSIONS}, so close one of them")
         if sum(others) + needed > 4 * MOST_MEMORY:
             raise UserError("the other pages need too much memory; close one of them, or use fewer networks")
 
