@@ -1,36 +1,19 @@
 """Keras takes TensorFlow unless told otherwise; the tests run it on PyTorch, and `make tensorflow` on TensorFlow.
 
-Modules whose optional package is not installed are left out, with their tests, and so are the experiments of other
-packages that are installed.
+Modules whose optional package is not installed are left out, with their tests.
 """
 
 import os
 import signal
-from importlib import metadata
 from importlib.util import find_spec
-from types import SimpleNamespace
 
 import pytest
-
-from plunit.base import errors
 
 # a shell's background jobs ignore Ctrl-C, and so would the tests that press it, and their processes
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
-
-GROUP = "plunit.experiments"
-INSTALLED = list(metadata.entry_points(group=GROUP))
-
-
-def pytest_configure():
-    """Hide the experiments that were installed before the tests, which may install some of their own."""
-
-    def entry_points(group):
-        return [point for point in metadata.entry_points(group=group) if point not in INSTALLED]
-
-    errors.metadata = SimpleNamespace(entry_points=entry_points)
 
 
 @pytest.fixture(autouse=True)

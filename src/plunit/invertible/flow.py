@@ -103,7 +103,7 @@ class Flow(nn.Module):
         x, log_det = self.bijection.inverse(z, *given)
         return x, self._base_log_prob(z) - log_det
 
-    def given(self, context: Tensor) -> Flow:
+    def at(self, context: Tensor) -> Flow:
         """Return a conditional flow's density p(x | context) for one context, as a flow that can be frozen.
 
         The result is a copy: later training of this flow does not change it.
@@ -115,7 +115,7 @@ class Flow(nn.Module):
     def frozen(self) -> Flow:
         """Return a flow of the same density without parameters, for fast `log_prob` and `sample` after training."""
         if isinstance(self.bijection, Conditional):
-            raise ValueError("a conditional flow can be frozen only for one context: flow.given(context).frozen()")
+            raise ValueError("a conditional flow can be frozen only for one context: flow.at(context).frozen()")
         return self._with(Frozen(self.bijection))
 
     def fit(
