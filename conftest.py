@@ -1,12 +1,10 @@
 """Keras takes TensorFlow unless told otherwise; the tests run it on PyTorch, and `make tensorflow` on TensorFlow.
 
-Modules whose optional package is not installed are left out, with their tests, and so are the experiments of other
-packages that are installed.
+Modules whose optional package is not installed are left out, with their tests.
 """
 
 import os
 import signal
-from importlib import metadata
 from importlib.util import find_spec
 
 import pytest

@@ -131,9 +131,9 @@ CONTRACTS = {
 """Names that several files define on purpose: each gives its own answer to one question."""
 
 REPEATS = {
-    *("Array", "CHECKED", "Column", "ENGINES", "FEW", "FEWEST", "FLAGS", "FLOOR", "Function", "LARGEST"),
-    *("LIMIT", "LOSSES", "PACKAGE", "PATIENCE", "Part", "SECONDS"),
-    *("SHAPES", "Source", "Step", "affine", "clean", "curve", "evaluate", "fraction", "gradient", "join"),
+    *("CHECKED", "Column", "FLOOR", "Function", "LARGEST"),
+    *("LIMIT", "LOSSES", "PACKAGE", "PATIENCE", "Part"),
+    *("Source", "Step", "affine", "clean", "curve", "evaluate", "fraction", "gradient", "join"),
     *("load", "points", "read", "relu", "run", "save", "search", "start"),
 }
 """Names that still stand for several things. The list may become shorter, not longer."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from plunit.functional import Array
+from plunit.functional import ArrayLike
 
 
-def plu(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
+def plu(x: ArrayLike, alpha: ArrayLike = 0.1, c: ArrayLike = 1.0) -> ArrayLike:
     """Return PLU(x) = m + alpha * (x - m), m = clip(x, -c, c), elementwise.
 
     Args:
@@ -25,7 +25,7 @@ def plu(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
     return _home(x, alpha, c).plu(x, alpha, c)
 
 
-def inverse(y: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
+def inverse(y: ArrayLike, alpha: ArrayLike = 0.1, c: ArrayLike = 1.0) -> ArrayLike:
     """Return PLU^-1(y; alpha, c) = PLU(y; 1/alpha, c), elementwise; alpha > 0.
 
     >>> inverse([-1.1, 0.5, 1.1]).round(6).tolist()
@@ -34,7 +34,7 @@ def inverse(y: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
     return _home(y, alpha, c).inverse(y, alpha, c)
 
 
-def slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
+def slope(x: ArrayLike, alpha: ArrayLike = 0.1, c: ArrayLike = 1.0) -> ArrayLike:
     """Return the slope dPLU/dx: alpha where |x| > c, else 1.
 
     >>> slope([-2.0, 1.0, 2.0]).tolist()
@@ -43,7 +43,7 @@ def slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
     return _home(x, alpha, c).slope(x, alpha, c)
 
 
-def log_slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
+def log_slope(x: ArrayLike, alpha: ArrayLike = 0.1, c: ArrayLike = 1.0) -> ArrayLike:
     """Return the log of the slope: log(alpha) where |x| > c, else 0; -inf on a flat piece.
 
     >>> log_slope([-2.0, 1.0, 2.0]).round(4).tolist()
@@ -52,7 +52,7 @@ def log_slope(x: Array, alpha: Array = 0.1, c: Array = 1.0) -> Array:
     return _home(x, alpha, c).log_slope(x, alpha, c)
 
 
-def _home(*arrays: Array) -> ModuleType:
+def _home(*arrays: ArrayLike) -> ModuleType:
     """Return the module for these arrays, among the frameworks already imported."""
     # import statements, because compilers trace them
     if _any_is(arrays, "torch", "Tensor"):
@@ -68,6 +68,6 @@ def _home(*arrays: Array) -> ModuleType:
     return numpy
 
 
-def _any_is(arrays: tuple[Array, ...], framework: str, kind: str) -> bool:
+def _any_is(arrays: tuple[ArrayLike, ...], framework: str, kind: str) -> bool:
     array_type = getattr(sys.modules.get(framework), kind, ())
     return any(isinstance(array, array_type) for array in arrays)

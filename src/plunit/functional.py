@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-Array = Any
+ArrayLike = Any
 """A number, or an array of NumPy, PyTorch or JAX."""
 
 
-def formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
+def formula(xp: Any, x: ArrayLike, alpha: ArrayLike, c: ArrayLike) -> ArrayLike:
     """Return PLU(x) for floating-point x, with the functions of the array namespace `xp`.
 
     The values are those of the clip form. A comparison chooses the piece, for three reasons. Inside [-c, c] the result
@@ -33,23 +33,23 @@ def formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
     return xp.where(abs(x) > c, outer, x)
 
 
-def inverse_formula(xp: Any, y: Array, alpha: Array, c: Array) -> Array:
+def inverse_formula(xp: Any, y: ArrayLike, alpha: ArrayLike, c: ArrayLike) -> ArrayLike:
     """Return the inverse, PLU with 1/alpha."""
     return formula(xp, y, 1.0 / alpha, c)
 
 
-def slope_formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
+def slope_formula(xp: Any, x: ArrayLike, alpha: ArrayLike, c: ArrayLike) -> ArrayLike:
     """Return dPLU/dx."""
     one = xp.ones_like(x)
     return xp.where(abs(x) > c, one * alpha, one)
 
 
-def log_slope_formula(xp: Any, x: Array, alpha: Array, c: Array) -> Array:
+def log_slope_formula(xp: Any, x: ArrayLike, alpha: ArrayLike, c: ArrayLike) -> ArrayLike:
     """Return log(dPLU/dx)."""
     return xp.log(slope_formula(xp, x, alpha, c))
 
 
-def check(alpha: Array, c: Array, *, invertible: bool = False, tiny: float = sys.float_info.min) -> None:
+def check(alpha: ArrayLike, c: ArrayLike, *, invertible: bool = False, tiny: float = sys.float_info.min) -> None:
     """Raise ValueError unless alpha >= 0 and c >= 0 are finite and, if invertible, alpha and 1/alpha normal numbers.
 
     `tiny` is the smallest normal number of the precision in which the inverse is computed. Below it alpha is 0 in some
@@ -68,7 +68,7 @@ def check(alpha: Array, c: Array, *, invertible: bool = False, tiny: float = sys
         )
 
 
-def _is_between(name: str, value: Array, low: float, high: float) -> bool:
+def _is_between(name: str, value: ArrayLike, low: float, high: float) -> bool:
     """Whether a number or NumPy array lies in [low, high]; True for framework tensors, which are not read."""
     if isinstance(value, (int, float)):  # compilers can trace a plain comparison
         return low <= value <= high

@@ -14,26 +14,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from plunit.functional import Array
+from plunit.functional import ArrayLike
 
 
-def bend(xp: Any, a: Array, c: Array, w: Array) -> tuple[Array, Array]:
+def bend(xp: Any, a: ArrayLike, c: ArrayLike, w: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     """Return r and R at a."""
     r = xp.clip((a - (c - w)) / (2 * w), 0, 1)
     return r, w * r**2 + xp.clip(a - (c + w), 0, None)
 
 
-def slope(xp: Any, r: Array, alpha: Array) -> Array:
+def slope(xp: Any, r: ArrayLike, alpha: ArrayLike) -> ArrayLike:
     """Return s; at the ends of the bend 1 and alpha to the bit."""
     return xp.where(r < 1, 1 - (1 - alpha) * r, alpha)
 
 
-def log_slope_descent(xp: Any, r: Array, s: Array, alpha: Array, w: Array) -> Array:
+def log_slope_descent(xp: Any, r: ArrayLike, s: ArrayLike, alpha: ArrayLike, w: ArrayLike) -> ArrayLike:
     """Return -d log s / da, which is 0 outside of the bend."""
     return xp.where((r > 0) & (r < 1), (1 - alpha) / (2 * w * s), 0)
 
 
-def unbend(xp: Any, b: Array, alpha: Array, c: Array, w: Array) -> tuple[Array, Array]:
+def unbend(xp: Any, b: ArrayLike, alpha: ArrayLike, c: ArrayLike, w: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     """Return the a whose value is b, and r there.
 
     r solves a quadratic equation: r = v / (1 + s) with v = (b - c + w) / w. The slope is the root of

@@ -56,7 +56,7 @@ def test_the_worse_half_ends_at_each_rung(keep, ends):
 @pytest.mark.usefixtures("compiler")
 def test_the_same_seed_gives_the_same_bits_whatever_the_pauses(monkeypatch):
     one = found()
-    monkeypatch.setattr(pauses, "SECONDS", 1e-9)
+    monkeypatch.setattr(pauses, "PAUSE_SECONDS", 1e-9)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     other = found()
     assert [member.loss for member in one] == [member.loss for member in other]
@@ -89,24 +89,24 @@ def test_annealing_ends_with_kinks(engine, steps):
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("stop_at", [1, 4, 9])
 def test_annealing_that_is_stopped_has_losses_without_corners_too(monkeypatch, stop_at):
-    monkeypatch.setattr(pauses, "SECONDS", 1e-9)
+    monkeypatch.setattr(pauses, "PAUSE_SECONDS", 1e-9)
     calls = itertools.count(1)
     check_losses(found([Architecture(2, 6, "plu")], anneal=True, progress=lambda *_: next(calls) >= stop_at))
 
 
 def test_ctrl_c_amid_a_part_finds_the_state_before_it(engine, monkeypatch):
     """One member has taken its steps, and the others have not, when Python raises."""
-    monkeypatch.setattr(pauses, "SECONDS", 1e9)
+    monkeypatch.setattr(pauses, "PAUSE_SECONDS", 1e9)
     firsts = []
 
-    def spy(members, steps, threads, advance=searching.ENGINES[engine]):
+    def spy(members, steps, threads, advance=searching._ENGINES[engine]):
         firsts.append(members[0].steps)
         advance(members[:1] if len(firsts) == 4 else members, steps, threads)
         if len(firsts) == 4:
             raise KeyboardInterrupt
 
     whole = {one.seed: one.looks for one in found(engine=engine, steps=80, every=5, keep=4)}
-    monkeypatch.setitem(searching.ENGINES, engine, spy)
+    monkeypatch.setitem(searching._ENGINES, engine, spy)
     with pytest.warns(UserWarning, match="Training interrupted by user after"):
         members = found(engine=engine, steps=80, every=5, keep=4)
     assert {one.steps for one in members} == {firsts[-1]}

@@ -121,9 +121,9 @@ def test_progress_grows_to_1_and_rungs_are_at_looks(options, rule):
 def test_pauses_change_nothing(monkeypatch):
     """A search that pauses after each step, as on a slow machine, and one that pauses at its rungs only."""
     told = []
-    monkeypatch.setattr(pauses, "SECONDS", 0.0)
+    monkeypatch.setattr(pauses, "PAUSE_SECONDS", 0.0)
     often = run(progress=lambda *now: told.append(now))
-    monkeypatch.setattr(pauses, "SECONDS", 1e9)
+    monkeypatch.setattr(pauses, "PAUSE_SECONDS", 1e9)
     rarely = run()
     assert len(told) > 20
     assert [(one.start, one.loss) for one in often] == [(one.start, one.loss) for one in rarely]
@@ -131,7 +131,7 @@ def test_pauses_change_nothing(monkeypatch):
 
 
 def test_a_search_can_be_stopped_after_the_first_look(monkeypatch):
-    monkeypatch.setattr(pauses, "SECONDS", 0.0)
+    monkeypatch.setattr(pauses, "PAUSE_SECONDS", 0.0)
     found = run(progress=lambda *now: True)
     assert len(found) == len(run())
     assert {one.steps for one in found} == {5}
@@ -141,7 +141,7 @@ def test_a_search_can_be_stopped_after_the_first_look(monkeypatch):
 @pytest.mark.parametrize("calls", [3, 5])
 def test_ctrl_c_amid_a_part_finds_the_state_before_it(engine, monkeypatch, calls):
     """Some members have taken their steps, and the others have not, when Python raises."""
-    monkeypatch.setattr(pauses, "SECONDS", 1e9)
+    monkeypatch.setattr(pauses, "PAUSE_SECONDS", 1e9)
     seen = []
 
     def spy(parts, advance=halving.ENGINES[engine]):

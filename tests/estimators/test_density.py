@@ -153,7 +153,7 @@ def test_a_fit_that_fails_changes_nothing():
         (
             np.array([[1.7e308, 0.0], [-1.7e308, 1.0], [0.0, 2.0]]),
             None,
-            r"values up to 1.7e\+308, .* scale its columns",
+            r"values up to 1.7e\+308; .* scale its columns",
         ),
         (RNG.normal(size=(100, 65)), None, "at most 64 columns, got 65; reduce them by PCA, or drop columns"),
         (np.ones((20, 2)), None, "all columns of X are constant; a density needs a column that varies"),

@@ -146,7 +146,7 @@ def test_polygon_set():
 def test_pieces_need_one_or_two_inputs(name, inputs):
     model = shaped("plu")
     assert not hasattr(model, name)
-    with pytest.raises(AttributeError, match=f"{name} is for models with {inputs} inputs?, this one has 3"):
+    with pytest.raises(AttributeError, match=f"{name} is for models with {inputs} inputs?; this one has 3"):
         getattr(model, name)
 
 

@@ -13,7 +13,7 @@ CLASSES = (X[:, 0] > 0).astype(np.int64)
 SIZES = (0, True, 8.0, {}, (8, -1), (8, "a"), ((8,), (8, 8)), "big")
 WRONG = [
     *((PLURegressor, {"hidden_layer_sizes": value}, "each of hidden_layer_sizes, if not .auto., ") for value in SIZES),
-    (PLURegressor, {"hidden_layer_sizes": (10**6,)}, r"\(1000000,\) .*at most 134217728 .* take smaller layers, fewer"),
+    (PLURegressor, {"hidden_layer_sizes": (10**6,)}, r"\(1000000,\) .*; the limit is 134217728: use smaller layers"),
     (PLURegressor, {"max_iter": 10**12}, "n_init = 128 and 1000000000000 steps need"),
     *((PLURegressor, {"activation": value}, "must be one of tanh, .*got") for value in ("swish", None, ["plu"])),
     *(
@@ -49,9 +49,9 @@ WRONG = [
     ),
     (PLUClassifier, {"class_weight": {7: 1.0}}, "not in class_weight"),
     *((PLUDensity, {"n_blocks": value}, "n_blocks, if not .auto., must be") for value in ("many", (2, -1), True)),
-    (PLUDensity, {"n_blocks": ()}, "n_blocks must have at least one number of blocks, got none"),
+    (PLUDensity, {"n_blocks": ()}, "n_blocks must hold at least one number of blocks, got none"),
     *(
-        (PLUDensity, options, f"{named}.* need .*at most 134217728 .* take fewer blocks")
+        (PLUDensity, options, f"{named}.* need .*; the limit is 134217728: use fewer blocks")
         for options, named in (
             ({"n_blocks": [0, 2], "n_init": 10**6}, "n_blocks = 2 with n_best = 4, n_init = 1000000"),
             ({"n_blocks": 10**7}, "n_blocks = 10000000"),

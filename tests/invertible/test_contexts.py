@@ -29,9 +29,9 @@ def test_round_trip_log_det_of_the_jacobian_and_one_context_at_a_time(perturb, a
     jacobian = torch.vmap(torch.func.jacrev(lambda p, c: bijection(p, c)[0]))(x, context)
     torch.testing.assert_close(log_det, torch.linalg.slogdet(jacobian)[1], rtol=0, atol=1e-10)
     flow = Flow(bijection)
-    alone = torch.stack([flow.given(c).log_prob(p) for p, c in zip(x, context, strict=True)])
+    alone = torch.stack([flow.at(c).log_prob(p) for p, c in zip(x, context, strict=True)])
     torch.testing.assert_close(flow.log_prob(x, context), alone)
-    torch.testing.assert_close(flow.given(context[0]).frozen().log_prob(x), flow.log_prob(x, context[0]))
+    torch.testing.assert_close(flow.at(context[0]).frozen().log_prob(x), flow.log_prob(x, context[0]))
     assert alone.std() > 0
 
 

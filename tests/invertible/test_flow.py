@@ -15,17 +15,6 @@ def seeded(activation="smooth", blocks=3):
     return Flow(density(2, blocks, activation=activation, generator=torch.Generator().manual_seed(0)))
 
 
-@pytest.mark.parametrize("activation", ["smooth", "flux"])
-def test_the_density_integrates_to_one(activation):
-    flow = seeded(activation).double()
-    axis = torch.linspace(-12, 12, 801, dtype=torch.float64)
-    with torch.no_grad():
-        flow.bijection.bijections[0].bias.add_(0.3)
-        density_on_grid = flow.log_prob(torch.cartesian_prod(axis, axis)).exp().view(801, 801)
-    total = torch.trapezoid(torch.trapezoid(density_on_grid, axis), axis)
-    assert total.item() == pytest.approx(1, abs=1e-3)
-
-
 def test_log_prob_of_a_known_density():
     flow = Flow(ScaleShift(2))
     with torch.no_grad():

@@ -200,7 +200,7 @@ def edit(pattern):
         lambda patch: patch.setattr(torch.version, "git_version", "0" * 40),
         lambda patch: patch.setattr(sysconfig, "get_config_var", lambda _: ".cpython-399-riscv-linux-gnu.so"),
         lambda patch: patch.setattr(sysconfig, "get_platform", lambda: "plan9-vax"),
-        lambda patch: patch.setattr(native, "FLAGS", ["-O1"]),
+        lambda patch: patch.setattr(native, "OP_FLAGS", ["-O1"]),
         lambda patch: patch.setattr(compiling, "FLAGS", ["-O1"]),
     ],
     ids=["unit", "header", "PyTorch", "Python", "platform", "flags", "flags of programs"],

@@ -37,13 +37,13 @@ CALLS = [
         for function in (plu, inverse, slope, log_slope)
         for text, make in OTHERS.items()
     ),
-    (lambda: plu([1.0, 2.0]), TypeError, "x must be a tensor, got list; make it one with torch.tensor(x)"),
+    (lambda: plu([1.0, 2.0]), TypeError, "x must be a tensor, got list; convert it with torch.tensor(x)"),
     (lambda: plunit.plu(2.0, torch.tensor(0.1)), TypeError, "x must be a tensor, got float"),
     *(
         (lambda a=a: plu(ONES, a), TypeError, "alpha must be a real number or an array of them, got")
         for a in (1j, None, "0.1", ["a"])
     ),
-    (lambda: plu(ONES, torch.tensor(1j)), TypeError, "alpha must be real, got a tensor of torch.complex64; take its"),
+    (lambda: plu(ONES, torch.tensor(1j)), TypeError, "alpha must be real, got a tensor of torch.complex64; pass"),
     (lambda: inverse(ONES, alpha=0.0), ValueError, "the inverse needs alpha > 0, got 0"),
     # the module
     *(

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-SECONDS = 0.5
+PAUSE_SECONDS = 0.5
 """About how long work runs between two pauses, in which it shows progress and can be stopped."""
 
 Progress = Callable[[float, float], object]
@@ -62,10 +62,10 @@ class Pace:
         now = time.monotonic()
         if not self.steps:
             self.steps = 4
-        elif now - self.begun < SECONDS:
+        elif now - self.begun < PAUSE_SECONDS:
             self.steps *= 2
         else:
-            self.steps = max(1, int(self.steps * SECONDS / (now - self.begun)))
+            self.steps = max(1, int(self.steps * PAUSE_SECONDS / (now - self.begun)))
         self.begun = now
         return min(first + self.steps, most)
 

@@ -31,7 +31,7 @@ def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, Ctrl-C one line and 130."""
     _repair_streams()
     try:
-        _run()
+        _run_command()
     finally:
         _drop_unwritten()
         # Ctrl-C from here on ends the process at once: what Python runs at exit would answer with a traceback
@@ -65,11 +65,11 @@ def _repair_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _run() -> None:
+def _run_command() -> None:
     command = "".join(sys.argv[1:2])
     try:
         with contextlib.suppress(BrokenPipeError):
-            _command(command)
+            _call(command)
     except ModuleNotFoundError as missing:
         from plunit.base.errors import EXTRAS, describe_missing
 
@@ -84,7 +84,7 @@ def _run() -> None:
         _end("out of memory; reduce the size of the task, or the number of seeds at once")
 
 
-def _command(name: str) -> None:
+def _call(name: str) -> None:
     from plunit.base.errors import UserError
     from plunit.cli.commands import UsageError, application
 

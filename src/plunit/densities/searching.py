@@ -21,7 +21,7 @@ from plunit.programs.libraries import choose_engine
 
 Advance = Callable[[Sequence[Member], MemberSteps, int | None], None]
 
-ENGINES: dict[str, Advance] = {"native": chain.advance, "numpy": numpy_chain.advance}
+_ENGINES: dict[str, Advance] = {"native": chain.advance, "numpy": numpy_chain.advance}
 
 SHARPENED = 0.9  # with `anneal`, the corners are removed after this fraction of the steps
 
@@ -97,7 +97,7 @@ def search(
     for j, i in np.ndindex(len(architectures), starts):
         form, rng = architectures[j], np.random.default_rng([seed, j, i])
         members.append(initial_member(start(form, rng), int(rng.integers(2**63)), steps // every))
-    race = _DensityRace(tuple(members), plan, ENGINES[choose_engine(engine, "chain")], threads)
+    race = _DensityRace(tuple(members), plan, _ENGINES[choose_engine(engine, "chain")], threads)
     work = estimate_work(race.sizes(), steps, keep)
     race, interrupted = halve(race, steps, every, keep, work, progress, [race.sharp])
     # a member that was never validated, or diverged before, gets the loss of its running mean

@@ -19,7 +19,7 @@ from plunit.invertible.bijections.linear import LU, Orthogonal, Permutation
 from plunit.invertible.bijections.smooth_plu import RHO, Annealing, SmoothPLU
 from plunit.invertible.contexts import Conditional
 from plunit.invertible.conversions import BijectionTransform, to_flow
-from plunit.invertible.flow import Flow
+from plunit.invertible.flow import Diverged, Fitted, Flow
 from plunit.invertible.invertible_network import (
     ActivationMaker,
     Certificate,
@@ -29,7 +29,6 @@ from plunit.invertible.invertible_network import (
     density,
 )
 from plunit.invertible.toys import TOYS, toy
-from plunit.invertible.training import Diverged, Fitted
 
 __all__ = [
     "LU",

@@ -6,10 +6,12 @@ Such densities are normalizing flows (Rezende and Mohamed, 2015; docs/glossary.m
 from __future__ import annotations
 
 import copy
+import importlib
 import math
 import weakref
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +20,18 @@ from torch import Generator, Tensor, nn
 from torch.distributions import Distribution, Transform
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
+from plunit.base.progress import bars
 from plunit.base.ranges import as_count, as_positive
 from plunit.invertible import saving
-from plunit.invertible.batches import check_dense, context_size, prepare_batches
+from plunit.invertible.batches import BatchRows, check_dense, context_size, prepare_batches, proportions
 from plunit.invertible.bijections import boundary
 from plunit.invertible.bijections.bijection import Bijection, expect
 from plunit.invertible.bijections.chain import Frozen
 from plunit.invertible.bijections.smooth_plu import Annealing, annealing_of
 from plunit.invertible.contexts import Conditional, check_finite
-from plunit.invertible.training import Diverged, Fitted, FlowState, check_options, mean_nll, step_bar
 
 _LARGEST_BATCH = 10_000_000
+_CHUNK = 4096  # validation points whose likelihood is computed at once
 
 
 class Flow(nn.Module):
@@ -103,7 +106,7 @@ class Flow(nn.Module):
         x, log_det = self.bijection.inverse(z, *given)
         return x, self._base_log_prob(z) - log_det
 
-    def given(self, context: Tensor) -> Flow:
+    def at(self, context: Tensor) -> Flow:
         """Return a conditional flow's density p(x | context) for one context, as a flow that can be frozen.
 
         The result is a copy: later training of this flow does not change it.
@@ -115,7 +118,7 @@ class Flow(nn.Module):
     def frozen(self) -> Flow:
         """Return a flow of the same density without parameters, for fast `log_prob` and `sample` after training."""
         if isinstance(self.bijection, Conditional):
-            raise ValueError("a conditional flow can be frozen only for one context: flow.given(context).frozen()")
+            raise ValueError("a conditional flow can be frozen only for one context: flow.at(context).frozen()")
         return self._with(Frozen(self.bijection))
 
     def fit(
@@ -166,7 +169,7 @@ class Flow(nn.Module):
         steps, batch = as_count("steps", steps, 1), as_count("batch", batch, 1, _LARGEST_BATCH)
         patience = None if patience is None else as_count("patience", patience, 1)
         lr, clip = as_positive("lr", lr, 0.01), None if clip is None else as_positive("clip", clip, 1)
-        check_options(anneal, generator, progress, validation, patience)
+        _check_options(anneal, generator, progress, validation, patience)
         if not any(parameter.requires_grad for parameter in self.parameters()):
             raise ValueError(
                 "this flow has no trainable parameters; build it with learnable parts (a frozen flow has none)"
@@ -179,9 +182,9 @@ class Flow(nn.Module):
         schedule = CosineAnnealingLR(optimizer, steps)
         losses: list[float] = []
         validation_losses: dict[int, float] = {}
-        good, best, was_training = FlowState(self), FlowState(self), self.training
+        good, best, was_training = _FlowState(self), _FlowState(self), self.training
         best_step: int | None = None  # by validation
-        bar = step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None))
+        bar = _step_bar(steps) if progress is True else nullcontext(progress or (lambda done, loss: None))
         try:
             with torch.enable_grad(), bar as show:
                 self.train()
@@ -195,7 +198,7 @@ class Flow(nn.Module):
                         raise Diverged(step, loss.item())
                     good.renew()
                     if held is not None and (step % max(1, steps // 100) == 0 or step == steps):
-                        validation_losses[step] = loss_now = mean_nll(self, held, held_weights)
+                        validation_losses[step] = loss_now = _mean_nll(self, held, held_weights)
                         if step >= first and loss_now < math.inf:
                             if best_step is None or loss_now < validation_losses[best_step]:
                                 best.renew()
@@ -269,6 +272,98 @@ class Flow(nn.Module):
             check_dense(context, "context")
         self.bijection.check(context)
         return (context,)
+
+
+@dataclass(frozen=True, repr=False)
+class Fitted:
+    """The result of `Flow.fit`.
+
+    Attributes:
+        losses: the mean negative log-likelihood of each step's batch, in nats.
+        validation: that of the validation points, by the number of steps done; empty without validation.
+        step: the number of steps after which the flow had its parameters: the best by validation, else all.
+    """
+
+    losses: list[float]
+    validation: dict[int, float]
+    step: int
+
+    def __repr__(self) -> str:
+        return f"Fitted({len(self.losses)} steps, parameters of step {self.step}, loss {self.loss:.4g})"
+
+    @property
+    def loss(self) -> float:
+        """The validation loss of the flow's parameters; without validation the loss of the last step."""
+        return self.validation[self.step] if self.validation else self.losses[-1]
+
+
+class Diverged(RuntimeError):
+    """Raised if the likelihood becomes infinite or NaN; the flow keeps its best or last good parameters."""
+
+    def __init__(self, step: int, loss: float) -> None:
+        super().__init__(
+            f"training diverged at step {step}: the mean negative log-likelihood is {loss}. The flow has its last "
+            f"good parameters; try a smaller lr, or remove outliers"
+        )
+        self.step = step
+
+
+def _check_options(anneal: Any, generator: Any, progress: Any, validation: Any, patience: Any) -> None:
+    """Raise unless these options of `Flow.fit` are valid."""
+    if torch.is_inference_mode_enabled():
+        raise RuntimeError("fit needs gradients, which torch.inference_mode() forbids; call fit outside of it")
+    if patience is not None and validation is None:
+        raise ValueError(f"patience needs validation, got patience={patience} without it; pass points or a fraction")
+    if not (anneal is None or isinstance(anneal, Annealing)):
+        raise TypeError(f"anneal must be an Annealing such as RHO, got {anneal!r}")
+    if not (generator is None or isinstance(generator, Generator)):
+        raise TypeError(f"generator must be a torch.Generator or None, got {generator!r}")
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise TypeError(f"progress must be True, False or a function of (steps done, loss), got {progress!r}")
+
+
+@contextmanager
+def _step_bar(steps: int) -> Iterator[Callable[[int, float], None]]:
+    """Yield a function of (steps done, loss) that advances a progress bar; without rich it does nothing."""
+    try:
+        shown = bars(importlib.import_module("rich.console").Console())
+    except ImportError:
+        yield lambda done, loss: None
+        return
+    with shown as bar:
+        task = bar.add_task("", total=steps)
+        yield lambda done, loss: bar.update(task, completed=done, description=f"{done}/{steps} NLL {loss:.3f}")
+
+
+class _FlowState:
+    """A stored state of a flow: its bijection, and the values of its tensors."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        # one list serves all steps: without corners the sharp bijection has the same parameters, and its own buffers
+        # are constant
+        self.tensors = [tensor.detach() for tensor in (*flow.parameters(), *flow.buffers())]
+        self.state = (flow.bijection, [tensor.clone() for tensor in self.tensors])
+        self._spare = [tensor.clone() for tensor in self.tensors]
+
+    def renew(self) -> None:
+        """Store the current state of the flow. An interruption leaves the old state or the new one, never a mixture."""
+        torch._foreach_copy_(self._spare, self.tensors)  # one call, because this runs at each step
+        old, self.state = self.state, (self.flow.bijection, self._spare)
+        self._spare = old[1]
+
+    def restore(self) -> None:
+        """Set the flow to the stored state."""
+        self.flow.bijection, values = self.state
+        torch._foreach_copy_(self.tensors, values)
+
+
+@torch.no_grad()
+def _mean_nll(flow: Flow, rows: BatchRows, weights: Tensor | None) -> float:
+    """Return the weighted mean negative log-likelihood of rows, in nats."""
+    parts = zip(*(torch.split(part, _CHUNK) for part in rows), strict=True)
+    values = torch.cat([-flow.log_prob(*part) for part in parts])
+    return float(values.mean() if weights is None else values @ proportions(weights).to(values))
 
 
 def _check_base(distribution: Distribution, features: int) -> None:

@@ -11,10 +11,10 @@ from plunit.ensemble import Rows, Validation
 from plunit.ensemble.arrays import Array, Scale
 
 MERGED = 100_000  # equal rows of tables up to this size are merged
-LARGEST = 1e100  # larger weights are divided by the largest, because their sum may overflow
+_LARGEST = 1e100  # larger weights are divided by the largest, because their sum may overflow
 NEGLIGIBLE = 1e-30  # rows with less than this fraction of the largest weight have no effect on a density
 LARGEST_FOLD = 4_000  # the maximum number of rows in a fold
-FEWEST = 10  # with fewer rows, the training rows also validate
+FEWEST_ROWS = 10  # with fewer rows, the training rows also validate
 
 
 def merge(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -22,7 +22,7 @@ def merge(x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array]:
 
     So a row of weight 2 gives the same bits as a row that occurs twice, and the order of the rows does not matter.
     """
-    weight = weight / weight.max() if weight.max() > LARGEST else weight
+    weight = weight / weight.max() if weight.max() > _LARGEST else weight
     if len(x) > MERGED:
         return x, y, weight
     rows, place = np.unique(np.column_stack([x, y]), axis=0, return_inverse=True)
@@ -67,7 +67,7 @@ def split(y: Array, share: float, folds: int, rng: np.random.RandomState, *, cla
     """
     n = len(y)
     order = rng.permutation(n)
-    if share == 0 or n < FEWEST:
+    if share == 0 or n < FEWEST_ROWS:
         return order, 0, 0
     size = min(max(round(share * n), n // 3 if n < 30 else 10), LARGEST_FOLD, n - 1)
     last = n

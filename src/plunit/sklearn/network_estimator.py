@@ -39,13 +39,13 @@ LOOKS = 100  # the number of validations
 AVERAGE = 0.1
 """The running mean of the parameters over about this fraction of the steps is validated and kept: it is less noisy."""
 
-SHAPES = ((16,), (32,), (16, 16), (32, 16))
+_SHAPES = ((16,), (32,), (16, 16), (32, 16))
 """The hidden layers that "auto" searches."""
 
 MANY_ROWS = 600
 """From this number of rows on, the default is wider layers and fewer starts, in about the same time."""
 
-FEW, WIDE = ((16, 16), 128), ((32, 32), 64)
+_FEW, _WIDE = ((16, 16), 128), ((32, 32), 64)
 """The default hidden layers and number of starts, for few rows and for many."""
 
 DECAYS = (0.0, 0.1, 0.3, 1.0)
@@ -224,13 +224,13 @@ class PLUEstimator(AtomicFit, FittedModel):
 
     def _shapes_and_starts(self, rows: int) -> tuple[Sequence[tuple[int, ...]], int]:
         """Return the hidden layers to search, and the number of starts of each."""
-        shape, starts = WIDE if self.hidden_layer_sizes is None and rows >= MANY_ROWS else FEW
+        shape, starts = _WIDE if self.hidden_layer_sizes is None and rows >= MANY_ROWS else _FEW
         starts = starts if self.n_init is None else int(self.n_init)
         return [shape] if self.hidden_layer_sizes is None else self._shapes(), starts
 
     def _shapes(self) -> Sequence[tuple[int, ...]]:
         if isinstance(self.hidden_layer_sizes, str) and self.hidden_layer_sizes == "auto":
-            return SHAPES
+            return _SHAPES
         sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object))
         return [tuple(as_count('each of hidden_layer_sizes, if not "auto",', size, 1, math.inf) for size in sizes)]
 

@@ -75,7 +75,7 @@ def _compile(scratch: str) -> bytes:
     includes = [f"-I{folder}" for folder in (headers, headers / "torch" / "csrc" / "api" / "include", python)]
     libraries = [f"-L{home / 'lib'}", *(f"-l{name}" for name in ("c10", "torch", "torch_cpu", "torch_python"))]
     python_is_there = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
-    options = [*native.FLAGS, *includes, *libraries, *python_is_there]
+    options = [*native.OP_FLAGS, *includes, *libraries, *python_is_there]
     content = compiling.compile_library(compiler, scratch, native.CSRC / "native.cpp", options)
     made = Path(scratch, native.binary_name())
     made.write_bytes(content)

@@ -27,7 +27,7 @@ from plunit.programs import compiling
 
 CSRC = Path(__file__).with_name("csrc")
 # PyTorch's own threads are OpenMP; without this flag at::parallel_for uses one thread
-FLAGS = ["-std=c++20", "-fvisibility=hidden", *([] if platform.system() == "Darwin" else ["-fopenmp"])]
+OP_FLAGS = ["-std=c++20", "-fvisibility=hidden", *([] if platform.system() == "Darwin" else ["-fopenmp"])]
 _MODULE = "plunit.torch._native"
 
 
@@ -90,7 +90,7 @@ def binary_name() -> str:
     The CPU and GPU builds of a PyTorch release are of one commit, and a binary works with all of them.
     """
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    parts = [str(torch.version.git_version), suffix, sysconfig.get_platform(), *compiling.FLAGS, *FLAGS]
+    parts = [str(torch.version.git_version), suffix, sysconfig.get_platform(), *compiling.FLAGS, *OP_FLAGS]
     sources = [path.read_bytes() for path in sorted(CSRC.iterdir())]
     digests = [hashlib.sha256(part).digest() for part in [*map(str.encode, parts), *sources]]
     return f"torch-{hashlib.sha256(b''.join(digests)).hexdigest()[:16]}{suffix}"

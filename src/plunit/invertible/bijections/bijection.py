@@ -224,8 +224,6 @@ class Leaf(Bijection):
     features. A chain stacks what `raw` returns for all leaves of a kind and calls `imply` once.
     """
 
-    is_elementwise = False
-
     def raw(self) -> tuple[Tensor, ...]:
         """Return the parameters and buffers from which the values are computed: vectors [n] and matrices."""
         return ()
@@ -275,8 +273,6 @@ class Leaf(Bijection):
 
 class Elementwise(Leaf):
     """A leaf that maps each feature separately; `Bijection` has the check-list."""
-
-    is_elementwise = True
 
 
 def expect(bijection: object, user: str) -> None:

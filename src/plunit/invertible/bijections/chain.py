@@ -159,7 +159,7 @@ class _FrozenLeaf(Leaf):
     def __init__(self, leaf: Leaf) -> None:
         super().__init__(leaf.features)
         self.evaluate, self.invert = leaf.evaluate, leaf.invert  # type: ignore[method-assign]
-        self.is_elementwise, self._kind, self._bounds = leaf.is_elementwise, leaf.kind, leaf.lipschitz()
+        self._kind, self._bounds = leaf.kind, leaf.lipschitz()
         self._unique = object()  # the only leaf of its kind: no values are left to compute
         ahead, back = as_columns(leaf.imply(*leaf.raw())), as_columns(leaf.imply_inverse(*leaf.raw()))
         self._ahead = len(ahead)

@@ -184,7 +184,7 @@ class PLUDensity(AtomicFit, DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _sizes(self, rows: int, features: int) -> list[int]:
         """Return the numbers of blocks to search."""
         if isinstance(self.n_blocks, str) and self.n_blocks == "auto":
-            room = min(rows * features, MOST_PARAMETERS) if rows >= folds.FEWEST else 0
+            room = min(rows * features, MOST_PARAMETERS) if rows >= folds.FEWEST_ROWS else 0
             return [b for b in BLOCKS if b == 0 or Architecture(features, b, self.activation).parameters <= room]
         sizes = np.atleast_1d(np.asarray(self.n_blocks, dtype=object)).tolist()
         if not sizes:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from plunit.base.machine import processors
-from plunit.base.progress import SECONDS, Progress
+from plunit.base.progress import PAUSE_SECONDS, Progress
 from plunit.densities import Architecture, DensityNetwork, NoFiniteStart, Sample, search
 from plunit.densities.chain import PreparedSample, prepare_sample
 from plunit.ensemble.arrays import Array, Scale
 from plunit.sklearn.density.columns import Columns
-from plunit.sklearn.folds import FEWEST, LARGEST_FOLD
+from plunit.sklearn.folds import FEWEST_ROWS, LARGEST_FOLD
 
 SHRINKAGES = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
 """Shrinkage factors of the correlations; the validation rows select one."""
@@ -114,7 +114,7 @@ def repeat(x: Array, weight: Array) -> tuple[Array, Array]:
 def deal(rows: int, share: float, count: int, rng: np.random.RandomState) -> list[tuple[Array, Array]]:
     """Return `count` pairs of training and validation rows; validation rows differ if there are enough."""
     order = rng.permutation(rows)
-    if rows < FEWEST:
+    if rows < FEWEST_ROWS:
         return [(order, order)] * count
     size = min(max(round(share * rows), 2), rows - 2, LARGEST_FOLD)
     parts = [np.take(order, np.arange(i * size, (i + 1) * size), mode="wrap") for i in range(count)]
@@ -181,7 +181,7 @@ def best_starts(
 
 def _wait(jobs: Collection[Future[BestStart]]) -> None:
     """Wait until all jobs have ended; timeouts are needed because a thread can miss Ctrl-C as it starts to wait."""
-    while wait(jobs, timeout=SECONDS).not_done:
+    while wait(jobs, timeout=PAUSE_SECONDS).not_done:
         pass
 
 
