@@ -18,10 +18,11 @@ import plunit
 from plunit.base.errors import UserError, describe_missing, escape, is_installed
 from plunit.base.files import ending, resolve, save_whole
 from plunit.ensemble.mlp import PIECEWISE
+from plunit.fitting.curves import Reduced
 from plunit.fitting.drawing import draw_fit, draw_panels
 from plunit.fitting.lookup_table import MOST_INPUTS, describe_table
 from plunit.fitting.problems import Problem, root_mean_square
-from plunit.fitting.solving import FRESH_POINTS, RANDOM_POINTS, FitResult, FitSettings, Reduced
+from plunit.fitting.solving import FRESH_POINTS, RANDOM_POINTS, FitResult, FitSettings
 from plunit.pieces import Curve
 from plunit.pieces.boxes import many
 from plunit.pieces.rounding import rounded_up
@@ -179,7 +180,8 @@ def _validation(model: PLURegressor) -> str:
         folds = many(len(set(table["fold"][table["chosen"]])), "fold")
         mean = f"mean {model.best_loss_:.3g} over {folds}"
         return f"validation error of the {averaged} chosen starts {unit}: {mean}; {middle} of all starts"
-    best = [f"{loss:.3g} (no. {start})" for start, loss in zip(table["start"], losses, strict=True)]
+    names = ["the closest curve" if start < 0 else f"no. {start}" for start in table["start"]]
+    best = [f"{loss:.3g} ({name})" for name, loss in zip(names, losses, strict=True)]
     return f"validation error of the best starts {unit}: {', '.join(best[:_WINNERS])}; {middle}"
 
 
