@@ -305,6 +305,8 @@ REFUSED = {
     "no column": (["{one}"], "is a table: name the column to learn, as in --target y"),
     "wrong column": (["{one}", "--target", "why"], "has no column 'why'"),
     "no such file": (["none.csv"], "none.csv does not exist"),
+    "no such file of another kind": (["runs/my-table_2.xlsx"], "runs/my-table_2.xlsx does not exist"),
+    "a name that is both": (["x-2.ab+"], "'x-2.ab+', column 8"),
     "inputs and excluded": (["{one}", "--target", "y", "--inputs", "x", "--exclude", "x"], "leave out --exclude"),
     "nothing left": (["{one}", "--target", "y", "--exclude", "x"], "every input column is excluded"),
     "target excluded": (["{one}", "--target", "y", "--exclude", "y"], "'y' is among the excluded columns"),

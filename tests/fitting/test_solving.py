@@ -112,6 +112,7 @@ def test_progress_ends_it():
         of_expression("sin(x)", -6, 6), FitSettings(hidden=(4,), starts=16), lambda what, done, best: True
     )
     assert found.stopped
+    assert found.largest.bound < 1.01 * found.largest.value  # the proof is short, and is not stopped with the training
 
 
 @pytest.mark.parametrize(("tests", "student"), [(2, 12.706), (3, 4.303), (5, 2.776), (11, 2.228), (31, 2.042)])

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from plunit.sklearn import PLURegressor
 
 _WINNERS, _ROWS = 5, 40  # maximum numbers of starts that are named, and of pieces that the page lists
+_LOOSE = 10  # a proof that was stopped with a bound this many times the error found says nothing about tables
 PLOTS = (".png", ".svg", ".pdf")
 _INK = "#010203"  # replaced by the colour of the page's text
 
@@ -104,6 +105,8 @@ def _compare_with_table(problem: Problem, settings: FitSettings, found: FitResul
     error = found.proved
     if few is not None:
         error, function = math.inf if few.bound is None else few.bound, few.curve
+    elif found.stopped and found.largest is not None and found.proved > _LOOSE * found.largest.value:
+        return []
     try:
         return [describe_table(f, problem.box, error, function)] if error < math.inf else []
     except KeyboardInterrupt:

@@ -34,8 +34,8 @@ FRESH_POINTS = 20_000
 RANDOM_POINTS = 100_000
 """Number of random points that estimate the largest error if it is not proved."""
 
-PROOF = 30.0
-"""Time limit for bounding a network's error against a function (s)."""
+PROOF, SHORT_PROOF = 30.0, 2.0
+"""Time limits for bounding a network's error against a function (s); the second one after the training was stopped."""
 
 ADAM_STEPS, QUICK = 6000, 4
 """Adam's steps for a function. Quick fits of shapes use half of them, and a quarter of the starts."""
@@ -370,9 +370,11 @@ def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) 
         except ValueError as error:  # numbers beyond 1e300
             why = str(error)
         else:
-            stop.what = "bounding the error"
+            stop.what, before = "bounding the error", stop.asked
             try:
-                search.refine(PROOF, lambda done, what: stop(done, search.value))
+                search.refine(
+                    SHORT_PROOF if before else PROOF, lambda done, what: stop(done, search.value) and not before
+                )
             except KeyboardInterrupt:
                 stop.asked = True
             return search.outcome()
