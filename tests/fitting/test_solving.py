@@ -145,6 +145,15 @@ def test_the_root_mean_square_error_of_a_function_is_that_of_fresh_points():
     assert found.rmse != on_points
 
 
+def test_an_error_that_is_not_proved_is_searched_at_the_corners_too():
+    problem = of_expression("a*b*c*d*f", -1, 1)
+    found = fit_problem(problem, FitSettings(hidden=(4,), starts=2))
+    corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * 5), axis=-1).reshape(-1, 5)
+    at_corners = np.abs(found.model.predict(corners) - corners.prod(axis=1)).max()
+    assert found.largest.bound is None
+    assert found.largest.value >= at_corners > 0.9
+
+
 def test_minimax_lowers_the_proved_error_and_gives_the_same_bits_twice():
     problem, settings = of_expression("exp(-x**2 - y**2)", -2, 2), FitSettings(hidden=(5, 5), starts=16)
     found, again = (fit_problem(problem, settings) for _ in range(2))

@@ -118,7 +118,7 @@ class _Normal:
         moved = d @ self.slopes
         s = (t - moved, t + moved, -d, d)
         z = tuple((p - b * x) / a for p, b, x, a in zip(products, self.z, s, self.s, strict=True))
-        return _Change(d, t, s, z)  # type: ignore[arg-type]
+        return _Change(d, t, s, z)
 
 
 def _length(values: Quadruple, changes: Quadruple) -> float:
