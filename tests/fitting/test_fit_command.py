@@ -363,7 +363,10 @@ REFUSED = {
     "bits of tanh": (["x*y", "--bits", "8", "--save", "f.h", "--activation", "tanh"], "needs a piecewise-linear"),
     "no range": (["x*y", "--range", "x=1"], "--range must be a variable with its ends, as in x=-1:1; got 'x=1'"),
     "range twice": (["x*y", "--range", "x=0:1", "--range", "x=0:2"], "--range gives two ranges of 'x'"),
-    "range of another": (["x*y", "--range", "z=0:1"], "'z' has a range but is not a variable of 'x*y'; its variables are x, y"),
+    "range of another": (
+        ["x*y", "--range", "z=0:1"],
+        "'z' has a range but is not a variable of 'x*y'; its variables are x, y",
+    ),
     "empty range": (["x*y", "--range", "x=1:0"], "finite, and low below high, got 1.0 and 0.0 for x"),
     "negative error": (["x", "--error", "-1"], "--error must be positive, got -1.0"),
     "tiny error": (["sin(x)", "--error", "1e-12", "--quick"], "an error of 1e-12 is too small"),
