@@ -8,6 +8,7 @@ import pytest
 from scipy.interpolate import RegularGridInterpolator
 
 from plunit.expressions import parse
+from plunit.fitting import lookup_table
 from plunit.fitting.lookup_table import CODE, VALUE_BYTES, describe_table, find_table
 from plunit.pieces import activation, network, quantize
 from plunit.pieces.formats.c_header import save_c, table_bytes
@@ -75,8 +76,18 @@ def test_the_line_counts_the_tables_that_a_header_has(tmp_path):
     assert line.endswith("The table is smaller")
 
 
+def test_the_search_gives_up_where_the_function_jumps(monkeypatch):
+    measured = []
+    measure = lookup_table._measure
+    monkeypatch.setattr(
+        lookup_table, "_measure", lambda *given: measured.append((found := measure(*given))[1]) or found
+    )
+    assert find_table(parse("floor(x)*y"), np.array([[-2.0, 2.0]] * 2), 1.02, "int16") is None
+    assert sum(measured) < 2e8
+
+
 def test_a_table_that_would_be_too_large_is_said():
     net = network([(np.ones((1, 1)), [0.0])])
     line = describe_table(parse("sin(40*x)"), np.array([[-6.0, 6.0]]), 1e-16, net)
     table = "lookup table with linear interpolation of double values"
-    assert line == f"{table}: none with up to 16,777,216 nodes has an error of at most 1e-16"
+    assert line == f"{table}: none with up to 16,777,216 nodes was found to have an error of at most 1e-16"

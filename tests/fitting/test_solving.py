@@ -8,12 +8,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from plunit.ensemble import MLP
-from plunit.fitting import solving
+from plunit.ensemble import MLP, forward
+from plunit.fitting import curves, solving
+from plunit.fitting.curves import reduce_pieces, start_from_curve
 from plunit.fitting.output import summarize
 from plunit.fitting.problems import of_expression, of_table
-from plunit.fitting.solving import FitResult, FitSettings, fit_problem, reduce_pieces
-from plunit.pieces import Curve
+from plunit.fitting.solving import FitResult, FitSettings, fit_problem
+from plunit.pieces import Curve, simplify
 from plunit.sklearn import PLURegressor
 
 
@@ -96,7 +97,7 @@ def test_splits_encode_by_their_own_rows(tables):
 
 
 def test_what_the_lines_through_a_function_miss_is_taken_off_the_error(monkeypatch):
-    monkeypatch.setattr(solving, "KNOTS", 15)  # whose lines are 0.02 away from the sine
+    monkeypatch.setattr(curves, "KNOTS", 15)  # whose lines are 0.02 away from the sine
     flat = Curve([-3, 3], [[0], [0]], [[0]])
     assert 0.02 < reduce_pieces(of_expression("sin(x)", -3, 3), flat, None, 0.05).bound <= 0.05
 
@@ -111,6 +112,7 @@ def test_progress_ends_it():
         of_expression("sin(x)", -6, 6), FitSettings(hidden=(4,), starts=16), lambda what, done, best: True
     )
     assert found.stopped
+    assert found.largest.bound < 1.01 * found.largest.value  # the proof is short, and is not stopped with the training
 
 
 @pytest.mark.parametrize(("tests", "student"), [(2, 12.706), (3, 4.303), (5, 2.776), (11, 2.228), (31, 2.042)])
@@ -143,6 +145,15 @@ def test_the_root_mean_square_error_of_a_function_is_that_of_fresh_points():
     assert found.rmse != on_points
 
 
+def test_an_error_that_is_not_proved_is_searched_at_the_corners_too():
+    problem = of_expression("a*b*c*d*f", -1, 1)
+    found = fit_problem(problem, FitSettings(hidden=(4,), starts=2))
+    corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * 5), axis=-1).reshape(-1, 5)
+    at_corners = np.abs(found.model.predict(corners) - corners.prod(axis=1)).max()
+    assert found.largest.bound is None
+    assert found.largest.value >= at_corners > 0.9
+
+
 def test_minimax_lowers_the_proved_error_and_gives_the_same_bits_twice():
     problem, settings = of_expression("exp(-x**2 - y**2)", -2, 2), FitSettings(hidden=(5, 5), starts=16)
     found, again = (fit_problem(problem, settings) for _ in range(2))
@@ -151,6 +162,33 @@ def test_minimax_lowers_the_proved_error_and_gives_the_same_bits_twice():
     assert found.rmse > squares.rmse
     assert found.largest.value <= found.largest.bound < 1.02 * found.largest.value
     np.testing.assert_array_equal(found.model.theta_, again.model.theta_)
+
+
+@pytest.mark.parametrize("hidden", [(1,), (5,), (4, 1), (1, 4), (8, 8)], ids=str)
+@pytest.mark.parametrize(("alpha", "c"), [(0.1, 1.0), (0.4, 2.0)])
+def test_the_start_from_a_curve_is_the_closest_curve_with_its_number_of_pieces(hidden, alpha, c):
+    box, f = np.array([[-1.0, 3.0]]), lambda x: np.exp(x) - 5 * x
+    theta = start_from_curve(MLP((1, *hidden, 1)), f, box, alpha, c)
+    x = np.linspace(-1, 3, curves.KNOTS)
+    dense = Curve(x, f(x)[:, None], (np.diff(f(x)) / np.diff(x))[:, None])
+    closest = simplify(dense, pieces=1 + sum(hidden) - len(hidden)).curve
+    found = forward(MLP((1, *hidden, 1)), theta[:, None], x[None], alpha, c)[0, :, 0]
+    np.testing.assert_allclose(found, closest(x)[:, 0], atol=1e-10)
+
+
+@pytest.mark.parametrize("widths", [(2, 4, 1), (1, 4, 4, 4, 1)], ids=str)
+def test_other_networks_do_not_start_from_a_curve(widths):
+    assert start_from_curve(MLP(widths), np.sin, np.array([[0.0, 1.0]] * widths[0]), 0.1, 1.0) is None
+    assert start_from_curve(MLP((1, 4, 1), "tanh"), np.sin, np.array([[0.0, 1.0]]), 0.1, 1.0) is None
+
+
+def test_a_steep_function_starts_from_its_closest_curve():
+    problem, settings = of_expression("sqrt(x)", 0, 4), FitSettings(starts=8)
+    found = fit_problem(problem, settings)
+    assert found.largest.bound < 0.0105  # of the closest curve with 15 pieces; the starts reach 0.018
+    assert "(the closest curve)" in summarize(problem, settings, found)[-1]
+    assert found.model.candidates_["start"][0] == -1
+    assert found.model.candidates_["weight_decay"][0] == 0
 
 
 def test_the_search_for_the_smallest_network_proves_what_it_returns():

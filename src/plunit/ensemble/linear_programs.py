@@ -65,15 +65,15 @@ class _Program:
             return False
         mu = gap / (2 * len(self.now) + 2 * len(self.d))
         normal = _Normal(self.slopes, s, self.z)
-        if not normal.sound:
+        try:
+            predicted = normal.step([-a * b for a, b in zip(s, self.z, strict=True)])
+            along, through = _length(s, predicted.s), _length(self.z, predicted.z)
+            four = list(zip(s, predicted.s, self.z, predicted.z, strict=True))
+            after = sum(float((a + along * x) @ (b + through * y)) for a, x, b, y in four)
+            centre = mu * (after / gap) ** 3
+            chosen = normal.step([centre - a * b - x * y for a, x, b, y in four])
+        except np.linalg.LinAlgError:
             return False
-        predicted = normal.step([-a * b for a, b in zip(s, self.z, strict=True)])
-        along, through = _length(s, predicted.s), _length(self.z, predicted.z)
-        four = zip(s, predicted.s, self.z, predicted.z, strict=True)
-        after = sum(float((a + along * x) @ (b + through * y)) for a, x, b, y in four)
-        centre = mu * (after / gap) ** 3
-        four = zip(s, predicted.s, self.z, predicted.z, strict=True)
-        chosen = normal.step([centre - a * b - x * y for a, x, b, y in four])
         along, through = _BACK * _length(s, chosen.s), _BACK * _length(self.z, chosen.z)
         d, t = self.d + along * chosen.d, self.t + along * chosen.t
         if not (np.isfinite(d).all() and np.isfinite(t)):
@@ -100,33 +100,25 @@ class _Normal:
     def __init__(self, slopes: Array, s: Quadruple, z: Quadruple) -> None:
         self.slopes, self.s, self.z = slopes, s, z
         w = [b / a for a, b in zip(s, z, strict=True)]
-        gram = (slopes * (w[0] + w[1])) @ slopes.T
-        diagonal = np.diag_indices_from(gram)
-        gram[diagonal] += w[2] + w[3]
-        gram[diagonal] += _LIFT * gram[diagonal].mean()
+        both = slopes * np.sqrt(w[0] + w[1])
+        self.gram = both @ both.T  # of an array with itself: BLAS computes half of it
+        diagonal = np.diag_indices_from(self.gram)
+        self.gram[diagonal] += w[2] + w[3]
+        self.gram[diagonal] += _LIFT * self.gram[diagonal].mean()
         self.border = -slopes @ (w[0] - w[1])
         self.corner = float((w[0] + w[1]).sum())
-        try:
-            self.inverse = np.linalg.inv(gram)
-            self.sound = bool(np.isfinite(self.inverse).all())
-        except np.linalg.LinAlgError:
-            self.sound = False
-        if self.sound:
-            self.bordered = self.inverse @ self.border
 
     def step(self, products: list[Array]) -> _Change:
-        """Return the step that changes s z by these products, to first order."""
+        """Return the step that changes s z by these products, to first order; raise LinAlgError if there is none."""
         y = [a / b for a, b in zip(products, self.s, strict=True)]
         right = -(self.slopes @ (y[0] - y[1]) + y[2] - y[3])
-        inner = self.inverse @ right
-        t = (float((y[0] + y[1]).sum()) - float(self.border @ inner)) / (
-            self.corner - float(self.border @ self.bordered)
-        )
-        d = inner - t * self.bordered
+        inner, bordered = np.linalg.solve(self.gram, np.stack([right, self.border], axis=1)).T
+        t = (float((y[0] + y[1]).sum()) - float(self.border @ inner)) / (self.corner - float(self.border @ bordered))
+        d = inner - t * bordered
         moved = d @ self.slopes
         s = (t - moved, t + moved, -d, d)
         z = tuple((p - b * x) / a for p, b, x, a in zip(products, self.z, s, self.s, strict=True))
-        return _Change(d, t, s, z)  # type: ignore[arg-type]
+        return _Change(d, t, s, z)
 
 
 def _length(values: Quadruple, changes: Quadruple) -> float:

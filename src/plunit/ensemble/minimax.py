@@ -70,15 +70,20 @@ class Target:
         box: the ends of each input [in, 2].
         worst: returns points [n, in] at which the errors of a member [parameters, 1] may be large, from a search that
             is better than random points.
+        start: one more start [parameters], if one is known.
     """
 
     values: Callable[[Array], Array]
     box: Array
     worst: Callable[[Array], Array] | None = None
+    start: Array | None = None
 
 
 class Lowered(NamedTuple):
-    """The best members [parameters, S], their largest errors [S], and the number of each at the start [S]."""
+    """The best members [parameters, S], their largest errors [S], and the number of each at the start [S].
+
+    The start of the formula, if it has one, is number -1.
+    """
 
     theta: Array
     largest: Array
@@ -122,10 +127,10 @@ def lower_largest_errors(
     theta = np.asarray(theta, np.float64)[:, : max(BEGINNERS, best)]
     points = _Points(network, alpha, c, x, y, formula)
     run = _Lowering(points, engine, best, progress)
-    run.known = {
-        number: _Member(theta[:, [number]], float(points.errors(theta[:, [number]]).max()))
-        for number in range(theta.shape[1])
-    }
+    begin = {number: theta[:, [number]] for number in range(theta.shape[1])}
+    if formula is not None and formula.start is not None:
+        begin[-1] = formula.start[:, None]
+    run.known = {number: _Member(one, float(points.errors(one).max())) for number, one in begin.items()}
     try:
         run.lower(operations)
     except KeyboardInterrupt:
@@ -262,7 +267,10 @@ class _Lowering:
         program = _PROGRAM * min(1.0, PER_PARAMETER * parameters / rows)
         stages = [(power, members, steps, 1.0) for power, members, steps in POWERS]
         stages += [(0, members, steps, program) for members, steps in _PROGRAMS]
-        stages = [(power, min(len(self.known), max(n, self.best)), steps, cost) for power, n, steps, cost in stages]
+        more = int(-1 in self.known)  # the others stay as many
+        stages = [
+            (power, min(len(self.known), max(n, self.best) + more), steps, cost) for power, n, steps, cost in stages
+        ]
         wanted = sum(members * steps * cost for _, members, steps, cost in stages)
         share = min(1.0, affordable_steps(self.points.network, rows, 1, operations) / wanted)
         for power, members, steps, cost in stages:

@@ -61,6 +61,10 @@ _LOOK, _CLOSE = 200_000, 3_000_000
 _ROUNDS = 3
 """The number of times the search tries all axes."""
 
+_LONGER, _PATIENCE = 12, 60_000_000
+"""The number of lengths of an axis that the end of the search tries at once, and the number of measured errors after
+which it gives up: next to a jump, more nodes do not help."""
+
 
 @dataclass(frozen=True)
 class LookupTable:
@@ -92,7 +96,8 @@ class LookupTable:
 def find_table(f: Expression, box: Array, error: float, kind: str) -> LookupTable | None:
     """Return the smallest table found whose largest error is at most `error`, or None.
 
-    None means that a table would have too many nodes, or that its values are rounded by more than the error.
+    None means that a table would have too many nodes, that its values are rounded by more than the error, or that the
+    search gave up, as it does where the function jumps.
 
     Args:
         f: the function.
@@ -118,14 +123,17 @@ def find_table(f: Expression, box: Array, error: float, kind: str) -> LookupTabl
     if not (nodes := _scale(nodes, fits)):
         return None
     nodes = _improve(nodes, fits)
+    patience = _PATIENCE
     while math.prod(nodes) <= MOST_NODES:
-        longer = [
-            (*nodes[:at], more, *nodes[at + 1 :]) for at, n in enumerate(nodes) for more in range(n, n + n // 4 + 4)
-        ]
-        for grid in sorted(set(longer), key=math.prod):  # measuring at more points may find a larger error
+        lengths = [np.unique(np.linspace(n, n + n // 4 + 3, min(_LONGER, n // 4 + 4)).round()) for n in nodes]
+        longer = {(*nodes[:at], int(n), *nodes[at + 1 :]) for at, more in enumerate(lengths) for n in more}
+        for grid in sorted(longer, key=math.prod):  # measuring at more points may find a larger error
             found, points = _measure(f, box, grid, step, _SIXTH, _CLOSE)
             if found <= error:
                 return LookupTable(grid, kind, found, points)
+            patience -= points
+            if patience < 0:
+                return None
         nodes = tuple(n + n // 4 + 1 for n in nodes)
     return None
 
@@ -235,7 +243,7 @@ def describe_table(f: Expression, box: Array, error: float, function: Curve | Ne
     name = f"lookup table with {_INTERPOLATION[len(box) - 1]} interpolation of {kind} values"
     found = find_table(f, box, error, kind)
     if found is None:
-        return f"{name}: none with up to {MOST_NODES:,} nodes has an error of at most {error:.4g}"
+        return f"{name}: none with up to {MOST_NODES:,} nodes was found to have an error of at most {error:.4g}"
     own, tables = "curve" if isinstance(function, Curve) else "network", table_bytes(function)
     code = CURVE_CODE if isinstance(function, Curve) else network_code(function)
     smaller = "the table" if found.size + found.code <= tables + code else f"the {own}"

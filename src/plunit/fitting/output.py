@@ -18,10 +18,11 @@ import plunit
 from plunit.base.errors import UserError, describe_missing, escape, is_installed
 from plunit.base.files import ending, resolve, save_whole
 from plunit.ensemble.mlp import PIECEWISE
+from plunit.fitting.curves import Reduced
 from plunit.fitting.drawing import draw_fit, draw_panels
 from plunit.fitting.lookup_table import MOST_INPUTS, describe_table
 from plunit.fitting.problems import Problem, root_mean_square
-from plunit.fitting.solving import FRESH_POINTS, RANDOM_POINTS, FitResult, FitSettings, Reduced
+from plunit.fitting.solving import FRESH_POINTS, RANDOM_POINTS, FitResult, FitSettings
 from plunit.pieces import Curve
 from plunit.pieces.boxes import many
 from plunit.pieces.rounding import rounded_up
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from plunit.sklearn import PLURegressor
 
 _WINNERS, _ROWS = 5, 40  # maximum numbers of starts that are named, and of pieces that the page lists
+_LOOSE = 10  # a proof that was stopped with a bound this many times the error found says nothing about tables
 PLOTS = (".png", ".svg", ".pdf")
 _INK = "#010203"  # replaced by the colour of the page's text
 
@@ -103,6 +105,8 @@ def _compare_with_table(problem: Problem, settings: FitSettings, found: FitResul
     error = found.proved
     if few is not None:
         error, function = math.inf if few.bound is None else few.bound, few.curve
+    elif found.stopped and found.largest is not None and found.proved > _LOOSE * found.largest.value:
+        return []
     try:
         return [describe_table(f, problem.box, error, function)] if error < math.inf else []
     except KeyboardInterrupt:
@@ -179,7 +183,8 @@ def _validation(model: PLURegressor) -> str:
         folds = many(len(set(table["fold"][table["chosen"]])), "fold")
         mean = f"mean {model.best_loss_:.3g} over {folds}"
         return f"validation error of the {averaged} chosen starts {unit}: {mean}; {middle} of all starts"
-    best = [f"{loss:.3g} (no. {start})" for start, loss in zip(table["start"], losses, strict=True)]
+    names = ["the closest curve" if start < 0 else f"no. {start}" for start in table["start"]]
+    best = [f"{loss:.3g} ({name})" for name, loss in zip(names, losses, strict=True)]
     return f"validation error of the best starts {unit}: {', '.join(best[:_WINNERS])}; {middle}"
 
 

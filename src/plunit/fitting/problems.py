@@ -36,6 +36,9 @@ SOON = 5.0
 
 ENDINGS = (".csv", ".tsv", ".txt", *PARQUET)
 
+_FILE = re.compile(r"(.*[/\\])?[A-Za-z_]\w*(-[A-Za-z_]\w*)*\.[A-Za-z]\w+")
+"""Names of files that are no functions: there, a point follows a number."""
+
 
 class Problem(NamedTuple):
     """Rows x [n, in] and y [n], the names of their columns, the box [in, 2] of x, and the function, if it is known.
@@ -59,7 +62,9 @@ class Problem(NamedTuple):
 def looks_like_a_file(text: str) -> bool:
     """Return whether an argument of `plunit fit` names a table rather than a function."""
     with suppress(OSError, ValueError):  # a long formula is not a valid file name
-        return ending(text) in ENDINGS or Path(text).is_file() or Path(text).is_symlink()  # also a broken link
+        if ending(text) in ENDINGS or _FILE.fullmatch(text):
+            return True
+        return Path(text).is_file() or Path(text).is_symlink()  # also a broken link
     return False
 
 

@@ -1,4 +1,4 @@
-"""Train the networks, measure the error, and find a curve with few pieces for problems of one input."""
+"""Train the networks and measure their errors."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from plunit.ensemble.minimax import Target
 from plunit.ensemble.mlp import MLP, PIECEWISE, exact, in_units
 from plunit.expressions import MOST_VARIABLES, SupError
 from plunit.expressions.distance import begin_search
+from plunit.fitting.curves import Reduced, reduce_pieces, start_from_curve
 from plunit.fitting.problems import Problem, root_mean_square
 from plunit.fitting.smallest import SizeSearch
 from plunit.pieces import Curve, FixedNetwork, Network
@@ -31,16 +32,10 @@ FRESH_POINTS = 20_000
 """Number of random points of the root mean square error against a function."""
 
 RANDOM_POINTS = 100_000
-"""Number of random points that estimate the largest error if it is not proved."""
+"""Number of random points that estimate the largest error if it is not proved; half of them are on faces of the box."""
 
-KNOTS = 2001
-"""Number of points of the dense curve that interpolates a function before it is simplified."""
-
-SLIGHT = 1e-9
-"""A curve need not be closer than this fraction of the function's largest value."""
-
-PROOF = 30.0
-"""Time limit for bounding a network's error against a function (s)."""
+PROOF, SHORT_PROOF = 30.0, 2.0
+"""Time limits for bounding a network's error against a function (s); the second one after the training was stopped."""
 
 ADAM_STEPS, QUICK = 6000, 4
 """Adam's steps for a function. Quick fits of shapes use half of them, and a quarter of the starts."""
@@ -85,24 +80,6 @@ class Fixed(NamedTuple):
 
     network: FixedNetwork
     bound: float
-
-
-class Reduced(NamedTuple):
-    """A curve with few pieces.
-
-    Attributes:
-        curve: the curve.
-        of: what the curve approximates: "f", "the rows" or "the network".
-        error: its largest distance from `of`; for "the rows" the root mean square error.
-        bound: a proved bound of the error, if there is one.
-        note: why there is no bound, or where the function jumps.
-    """
-
-    curve: Curve
-    of: str
-    error: float
-    bound: float | None = None
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -208,7 +185,8 @@ class Watched(PLURegressor):
                 return np.empty((0, len(sides)))
             return x(search.x[None])
 
-        return Target(values, x(sides.T).T, worst)
+        start = start_from_curve(network, values, x(sides.T).T, self.alpha, self.c)
+        return Target(values, x(sides.T).T, worst, start)
 
     def _exact(self, theta: Array, network: MLP) -> Network:
         return exact(network, theta, self.alpha, self.c).member(0)
@@ -317,11 +295,15 @@ def _with_edges(problem: Problem) -> Problem:
     inputs = len(problem.inputs)
     if inputs < 3 or problem.expression is None:
         return problem
-    rng, (low, high) = np.random.default_rng(1), problem.box.T
-    x = rng.uniform(low, high, (len(problem.y) // 2, inputs))
-    x = np.where(rng.random(x.shape) < 0.5, np.where(rng.random(x.shape) < 0.5, low, high), x)
-    x = np.concatenate([problem.x, x])
+    x = np.concatenate([problem.x, _on_faces(problem.box, len(problem.y) // 2)])
     return problem._replace(x=x, y=problem.expression(*x.T))
+
+
+def _on_faces(box: Array, count: int) -> Array:
+    """Return random points [count, in] on faces, edges and corners of a box: half of the numbers are ends."""
+    rng, (low, high) = np.random.default_rng(1), box.T
+    x = rng.uniform(low, high, (count, len(box)))
+    return np.where(rng.random(x.shape) < 0.5, np.where(rng.random(x.shape) < 0.5, low, high), x)
 
 
 def _train(
@@ -392,60 +374,17 @@ def _largest(f: Expression, problem: Problem, model: PLURegressor, stop: _Stop) 
         except ValueError as error:  # numbers beyond 1e300
             why = str(error)
         else:
-            stop.what = "bounding the error"
+            stop.what, before = "bounding the error", stop.asked
             try:
-                search.refine(PROOF, lambda done, what: stop(done, search.value))
+                search.refine(
+                    SHORT_PROOF if before else PROOF, lambda done, what: stop(done, search.value) and not before
+                )
             except KeyboardInterrupt:
                 stop.asked = True
             return search.outcome()
     low, high = problem.box.T
-    x = np.random.default_rng(1).uniform(low, high, (RANDOM_POINTS, len(problem.inputs)))
-    return SupError(float(np.abs(model.predict(x) - f(*x.T)).max()), (), None, 0, why)
-
-
-def reduce_pieces(problem: Problem, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
-    """Return the curve with `pieces` pieces, or with the fewest within `error`; by default with few pieces.
-
-    For a function, the curve approximates the function itself. For a table with `error`, it is within the error of the
-    network; otherwise it is fitted to the rows.
-    """
-    from plunit.pieces import fit_segments, simplify
-
-    try:
-        if problem.expression is not None:
-            return _of_function(problem.expression, curve, pieces, error)
-        if error is not None:
-            found = simplify(curve, tolerance=error)
-            return Reduced(found.curve, "the network", found.error)
-        fitted = fit_segments(problem.x[:, 0], problem.y, pieces).curve
-    except ValueError as wrong:
-        raise UserError(str(wrong)) from None
-    return Reduced(fitted, "the rows", root_mean_square(fitted(problem.x[:, 0])[:, 0] - problem.y))
-
-
-def _of_function(f: Expression, curve: Curve, pieces: int | None, error: float | None) -> Reduced:
-    from plunit.expressions import sup_error
-    from plunit.pieces import simplify
-
-    low, high = float(curve.knots[0]), float(curve.knots[-1])
-    x = np.linspace(low, high, KNOTS)
-    y = f(x)
-    dense = Curve(x, y[:, None], (np.diff(y) / np.diff(x))[:, None])
-    if pieces is None:
-        away = sup_error(f, dense, [(low, high)])
-        reach = away.value if away.bound is None else away.bound
-        allowed = error
-        if allowed is None:  # as good as the network; for a straight line both errors are rounding
-            allowed = max(sup_error(f, curve, [(low, high)]).value, min(2 * reach, SLIGHT * np.abs(y).max()))
-        if reach >= allowed:
-            away_from = f"a curve of {KNOTS - 1} pieces through the function is {reach:.3g} away from it"
-            if error is None:
-                raise UserError(f"no curve with the fewest pieces was found: {away_from}. Use a shorter interval")
-            raise UserError(
-                f"an error of {error:.3g} is too small: {away_from}. Use a larger error or a shorter interval"
-            )
-        found = simplify(dense, tolerance=allowed - reach).curve
-    else:
-        found = simplify(dense, pieces=pieces).curve
-    distance = sup_error(f, found, [(low, high)])
-    return Reduced(found, "f", distance.value, distance.bound, distance.note)
+    half = RANDOM_POINTS // 2
+    x = np.random.default_rng(1).uniform(low, high, (half, len(low)))
+    x = np.concatenate([x, _on_faces(problem.box, half)])  # errors are often largest there
+    away = np.abs(model.predict(x) - f(*x.T))
+    return SupError(float(away[np.isfinite(away)].max()), (), None, 0, why)

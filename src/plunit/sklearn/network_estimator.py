@@ -192,8 +192,9 @@ class PLUEstimator(AtomicFit, FittedModel):
             interrupted=lambda: pressed.append(None),
         )
         losses = square_losses(network, lowered.theta, Rows(x, y), alpha=self.alpha, c=self.c).tolist()
+        begin = dict(enumerate(members)) | {-1: replace(members[0], start=-1)}
         return [
-            replace(members[number], theta=theta, loss=loss)
+            replace(begin[number], theta=theta, loss=loss)
             for number, theta, loss in zip(lowered.number.tolist(), lowered.theta.T, losses, strict=True)
         ]
 
@@ -264,7 +265,7 @@ class PLUEstimator(AtomicFit, FittedModel):
             "hidden_layer_sizes": np.array([",".join(map(str, one.network.widths[1:-1])) for one in found]),
             "start": starts,
             "fold": np.unique([one.first_held for one in found], return_inverse=True)[1],
-            "weight_decay": decays[starts],
+            "weight_decay": np.where(starts < 0, 0.0, decays[starts]),
             "validation_loss": np.array([one.loss for one in found]),
             "best_iter": np.array([one.best_step for one in found]),
             "n_iter": np.array([one.steps for one in found]),
