@@ -5,6 +5,7 @@ Modules whose optional package is not installed are left out, with their tests.
 
 import os
 import signal
+from importlib import metadata
 from importlib.util import find_spec
 
 import pytest
