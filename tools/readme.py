@@ -90,7 +90,7 @@ def verdict(page: str) -> str:
     *others, last = tally(found).partition(";")[0].split(", ")
     return (
         f"**Is the paper true?** Of its {measured} statements that can be measured, tested over up to {seeds:,} seeds, "
-        f" {', '.join(others)} and {last}."
+        f"{', '.join(others)} and {last}."
     )
 
 

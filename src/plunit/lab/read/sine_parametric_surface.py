@@ -108,13 +108,13 @@ class FitExperiment(Experiment):
             units = sum(self.spec.widths[1:-1])
             yield Statistic("dead relu", f"mean share of ReLU's {words}", mean(dead / units))
             yield Statistic("networks with dead relu", f"share of ReLU networks that have {words}", share(dead > 0))
-            yield Statistic("pieces relu", "median of pieces of ReLU", median(runs["relu"]["trained_pieces"]))
+            yield Statistic("pieces relu", "median number of pieces of ReLU", median(runs["relu"]["trained_pieces"]))
         for stage, when in (("trained", ""), ("initial", "initial "), ("random", "random ")):
             yield from ratio(runs, "plu", "relu", f"{stage}_pieces", f"{when}pieces", f"{when}pieces ")
         for name in ("relu", "plu"):
             if name in runs:
                 gain = ratios(*(runs[name][f"{stage}_pieces"] for stage in ("trained", "initial")))
-                words = f"median of pieces of {title_of(name)}, trained / initial"
+                words = f"median number of pieces of {title_of(name)}, trained / initial"
                 yield Statistic(f"pieces {name} trained/initial", words, median(gain))
 
 
