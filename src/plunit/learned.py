@@ -25,7 +25,7 @@ _LEAST = 2.0**-23
 
 
 def starts(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> dict[str, float]:
-    """Return the initial raw numbers of the learned ones of "alpha" and "c"; raise if a layer's arguments are invalid.
+    """Return the initial raw numbers of what is learned of "alpha" and "c"; raise if arguments are invalid.
 
     Args:
         alpha: outer slope, alpha >= 0; if learned, 0 < alpha < 1.

@@ -151,7 +151,7 @@ WRONG = {
         ("p.vnnlib.gz", "net.json"),
         "the network comes first: plunit prove net.json p.vnnlib.gz",
     ),
-    "other outputs": (("net.json", "other.vnnlib"), "do not fit: the property has 1 input and 2 outputs"),
+    "other outputs": (("net.json", "other.vnnlib"), "do not match: the property has 1 input and 2 outputs"),
     "no network at all": (("holds.vnnlib",), "give a network and a property, or a property and --network"),
     "a name for 1.0": (("holds.vnnlib", "--network", "f=net.json"), "VNN-LIB 1.0 names no networks; give NET"),
     "a network without a name": (("holds.vnnlib", "--network", "net.json"), "--network net.json must be NAME=NET"),

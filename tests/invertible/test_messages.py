@@ -139,7 +139,7 @@ CALLS = [
     (
         lambda: Flow(PLU(2), d.MultivariateNormal(X[0], torch.eye(2))).sample(1, generator=torch.Generator()),
         ValueError,
-        "accepts no generator",
+        "does not accept a generator",
     ),
     (lambda: to_flow(sharp_network(0.3)), ValueError, "without rounded corners, got rho = 0.3"),
     (lambda: toy("ring", 5), ValueError, "unknown toy density 'ring'; choose one of moons, gaussians"),

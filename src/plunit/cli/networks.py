@@ -330,7 +330,7 @@ def _question(
         asked.check_fits(nets[""])
     except ValueError as error:
         every = " and ".join(escape(path) for path in paths.values())
-        raise UserError(f"{every} and {escape(formula)} do not fit: {error}") from None
+        raise UserError(f"{every} and {escape(formula)} do not match: {error}") from None
     letters = [*(f"X_{i}" for i in range(asked.inputs)), *(f"Y_{i}" for i in range(asked.outputs))]
     return nets[""], asked, {name: i for i, name in enumerate(letters)}, notes
 

@@ -172,7 +172,7 @@ class _Points:
         return np.asarray(np.where(np.isfinite(y).all(axis=1), np.where(np.isnan(found), np.inf, found), 0.0))
 
     def join(self, x: Array) -> _Points:
-        """Return these points and the given ones, if there is a formula."""
+        """Return these points together with the given ones, if there is a formula."""
         if self.formula is None or not len(x):
             return self
         y = self.formula.values(x)

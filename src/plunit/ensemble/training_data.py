@@ -72,7 +72,7 @@ class Rows:
         return self._behind(found + self.held, self.firsts[member]) if self.held else found
 
     def _behind(self, rows: Array, first: Any) -> Array:
-        """Return the numbers of rows that are counted from `first` on; row 0 follows the last row."""
+        """Return the row numbers counted from `first`; row 0 follows the last row."""
         return np.asarray((rows + first) % len(self.x))
 
     def without_held(self, first: int) -> tuple[Rows, Rows]:

@@ -254,7 +254,7 @@ class Flow(nn.Module):
             like: dict[str, Any] = {"dtype": self.origin.dtype, "device": self.origin.device}
             return torch.randn(*shape, self.bijection.features, generator=generator, **like)
         if generator is not None:
-            raise ValueError("a base of torch.distributions accepts no generator; use torch.manual_seed")
+            raise ValueError("a base of torch.distributions does not accept a generator; use torch.manual_seed")
         return self.base.rsample(shape) if self.base.has_rsample else self.base.sample(shape)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Flow:

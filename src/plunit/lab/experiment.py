@@ -201,13 +201,16 @@ def catalogue() -> dict[str, Experiment]:
             if not isinstance(one, Experiment):
                 raise TypeError(f"{one!r} is not an Experiment")
             if one.name in found or not re.fullmatch(r"[a-z0-9][\w-]*", one.name, re.ASCII | re.IGNORECASE):
-                raise ValueError(f"the name {one.name!r} is in use, or has other letters than a to z, digits, - and _")
+                raise ValueError(
+                    f"the name {one.name!r} is in use, or has characters other than a to z, digits, - and _"
+                )
             if one.section not in SECTIONS:
                 own = ", ".join(filter(None, SECTIONS))
                 raise ValueError(f"{one.name} has section {one.section!r}; those of the paper are {own}, yours is ''")
             for claim in one.claims:
                 if claim.experiment != one.name or claim.primary:
-                    raise ValueError(f"a claim of {one.name} must be on {one.name}, and on the paper only in a setting")
+                    rule = "must name it as its experiment, and a setting if it is about the paper"
+                    raise ValueError(f"a claim of {one.name} {rule}")
             found[one.name] = one
 
     _load_plugins("plunit.experiments", add)

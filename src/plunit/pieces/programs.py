@@ -118,7 +118,7 @@ class FloatNetwork(Program):
             check_knots(f.functions.knots, np.dtype(self.type))
         for weight, bias, units in self._tables:
             if not all(np.isfinite(table).all() for table in (weight, bias, *(units or ()))):
-                raise ValueError(f"a number of the network is too large for {self.dtype}; use 'double', or scale it")
+                raise ValueError(f"a number of the network is too large for {self.dtype}; use double, or scale it down")
 
     @property
     def identity(self) -> tuple[object, ...]:

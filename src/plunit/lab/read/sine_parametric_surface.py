@@ -303,7 +303,7 @@ class Reach(Experiment):
         yield pictures.draw_distribution(self.name, self.title, runs, losses)
 
     def finding(self, runs: Runs) -> str:
-        """Compare the medians."""
+        """Return a sentence that compares the medians."""
         final, adam = (pictures.medians(runs, key) for key in ("final_loss", "adam_loss"))
         best = list_values(
             {name: float(worst_if_diverged(arrays["final_loss"]).min()) for name, arrays in runs.items()}
