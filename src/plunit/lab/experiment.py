@@ -201,9 +201,7 @@ def catalogue() -> dict[str, Experiment]:
             if not isinstance(one, Experiment):
                 raise TypeError(f"{one!r} is not an Experiment")
             if one.name in found or not re.fullmatch(r"[a-z0-9][\w-]*", one.name, re.ASCII | re.IGNORECASE):
-                raise ValueError(
-                    f"the name {one.name!r} is in use, or has characters besides a to z, digits, - and _"
-                )
+                raise ValueError(f"the name {one.name!r} is in use, or has characters besides a to z, digits, - and _")
             if one.section not in SECTIONS:
                 own = ", ".join(filter(None, SECTIONS))
                 raise ValueError(f"{one.name} has section {one.section!r}; those of the paper are {own}, yours is ''")
