@@ -62,7 +62,7 @@ class PLUClassifier(ClassifierMixin, PLUEstimator):  # type: ignore[misc]
         if not self.multilabel_:
             self.classes_ = np.unique(y)
             if len(self.classes_) < 2:
-                raise ValueError(f"a classifier needs at least two classes, got one: {self.classes_[0]!r}")
+                raise ValueError(f"a classifier needs at least two classes, got one class: {self.classes_[0]}")
         targets = self._labels if self.multilabel_ else self._one_class
         held = self._own_validation(X_val, y_val, targets)
         return self._train(X, targets(y), weight, "logistic" if self._binary() else "softmax", held)
