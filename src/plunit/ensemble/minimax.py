@@ -267,7 +267,7 @@ class _Lowering:
         program = _PROGRAM * min(1.0, PER_PARAMETER * parameters / rows)
         stages = [(power, members, steps, 1.0) for power, members, steps in POWERS]
         stages += [(0, members, steps, program) for members, steps in _PROGRAMS]
-        more = int(-1 in self.known)  # the others stay as many
+        more = int(-1 in self.known)  # the start from a curve comes on top of the trained members
         stages = [
             (power, min(len(self.known), max(n, self.best) + more), steps, cost) for power, n, steps, cost in stages
         ]

@@ -81,7 +81,7 @@ class SizeSearch:
             self._bisect(0, most, lambda n: (n,))
 
     def _climb(self) -> int | None:
-        """Return the smallest width whose quick fit is within the error, or None if none is likely to be."""
+        """Return the first width with a fit within the error, a quick one below the largest; None if none is likely."""
         for n in WIDTHS:
             if self._fit((n, n), thorough=False) <= self.error:
                 return n

@@ -302,8 +302,8 @@ class Diverged(RuntimeError):
 
     def __init__(self, step: int, loss: float) -> None:
         super().__init__(
-            f"training diverged at step {step}: the mean negative log-likelihood is {loss}. The flow has its last "
-            f"good parameters; try a smaller lr, or remove outliers"
+            f"training diverged at step {step}: the mean negative log-likelihood is {loss}. The flow has its "
+            f"best or last good parameters; try a smaller lr, or remove outliers"
         )
         self.step = step
 

@@ -95,13 +95,14 @@ RULE = (
     "range. It holds in a weaker form, which is given in words, if the whole interval lies in the range of that form. "
     "It is refuted if the whole interval lies outside the claimed range, and not in the weaker one. Otherwise it is "
     "undecided: the interval crosses an end of the range, or there are too few seeds for an interval. The number of "
-    "seeds that would decide is then given where it can be computed; it assumes that further seeds fall as those did. "
-    "The intervals of medians are exact (order statistics, from six seeds), those of means Student's, those of shares "
-    "Clopper and Pearson's. A seed that diverged counts as the worst. "
+    "seeds that would decide is then given where it can be computed; it assumes that further seeds are distributed "
+    "like those so far. The intervals of medians are exact (order statistics, from six seeds), those of means "
+    "Student's, those of shares Clopper and Pearson's. A seed that diverged counts as the worst. "
     "Primary claims, in the paper's own setting, decide a statement of the paper. If there are several, all must hold: "
     "the statement is refuted if one of them is, else undecided if one of them is, else it holds in a weaker form if "
     "one of them does. Claims in other settings do not change the verdict; where those of a setting together come to "
-    "another one, the verdict says so. A theorem is checked in rational arithmetic, and is not counted with the others."
+    "another one, and not to undecided, the verdict says so. A theorem is checked in rational arithmetic, and is not "
+    "counted with the others."
 )
 
 
@@ -123,7 +124,7 @@ class Claim:
         claimed: the range in which the claim holds.
         weaker: its weaker form, if there is one.
         setting: how it differs from what the paper did, such as "on one period"; "" for a primary claim.
-        steps: those that the setting names, if settings that differ only in them are to be listed as a series.
+        steps: the number of steps in `setting`; settings that differ only in it are listed as a series.
         sentence: the claim, if it is ours; that of the statement otherwise.
     """
 

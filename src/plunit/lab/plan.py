@@ -1,7 +1,7 @@
 """Plans: experiments with their seeds, activations and changes, as requested and as stored in run.json.
 
-A request (`for_run`, `for_reproduce`) becomes a plan; `merge` adds it to that of the folder. Where the request says
-nothing, the folder's plan is the default.
+A request (`for_run`, `for_reproduce`) becomes a plan; `merge_plans` adds it to that of the folder. Where the request
+says nothing, the folder's plan is the default.
 """
 
 from __future__ import annotations

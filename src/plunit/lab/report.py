@@ -174,7 +174,7 @@ def _pair_rows(matrices: dict[str, Matrix]) -> Iterable[dict[str, Any]]:
 def final_losses(results: Results, key: str = "final_loss") -> Losses:
     """Return the quantiles of a loss at the end of training, of the experiments that have it.
 
-    Next to test losses stands that of a constant, the mean, if it was measured.
+    Test losses include that of a constant prediction, the mean, if it was measured.
     """
 
     def quantiles(losses: Column) -> tuple[float, float, float]:
@@ -241,7 +241,7 @@ def slug(text: str) -> str:
 def _sections(experiments: dict[str, Experiment], judged: set[str]) -> list[tuple[str, str, list[str]]]:
     """Return number, title and experiments of each section, in the paper's order; variants come last.
 
-    A section of which a statement is judged is there even without an experiment.
+    A section with a judged statement is listed even if no experiment of it was run.
     """
     titles = SECTIONS if judged else SECTIONS | {"": "Results"}
     groups: dict[tuple[str, str], list[str]] = {item: [] for item in (*titles.items(), ("variants", "Variants"))}

@@ -3,7 +3,8 @@
 The input is a `Network`, the output a `Curve`, `Polygons`, a proved bound or a file. The rooms are layers; each imports
 only from those above it:
 
-    files of this folder             the core: `activation.py` evaluates units, `networks.py` has layers and networks
+    files of this folder             the core: `activation.py` evaluates units, `networks.py` has layers and networks,
+                                     `graphs.py` makes layers of a graph, `c_programs.py` runs a network as its C does
     exact/                           curves and polygons
     proofs/, fixed/, segments/       questions in any dimension; integer networks; curves with few pieces
     formats/                         files, read and written
@@ -27,6 +28,7 @@ from plunit.pieces import activation as activation
 
 if TYPE_CHECKING:
     from plunit.pieces.activation import Activation as Activation
+    from plunit.pieces.c_programs import FloatNetwork as FloatNetwork
     from plunit.pieces.exact.line_curves import Counts as Counts
     from plunit.pieces.exact.line_curves import Curve as Curve
     from plunit.pieces.exact.line_curves import along as along
@@ -63,7 +65,6 @@ if TYPE_CHECKING:
     from plunit.pieces.networks import ensemble as ensemble
     from plunit.pieces.networks import network as network
     from plunit.pieces.networks import plane as plane
-    from plunit.pieces.programs import FloatNetwork as FloatNetwork
     from plunit.pieces.proofs.properties import Case as Case
     from plunit.pieces.proofs.properties import Condition as Condition
     from plunit.pieces.proofs.properties import Property as Property

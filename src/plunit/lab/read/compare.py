@@ -79,7 +79,7 @@ class Compare(Experiment):
 
 
 def _column(name: str) -> str:
-    """Return how a column is called: by its name, or, where it has none, by its number."""
+    """Return what to call a column: its name or, if it has none, its number."""
     return f"column {name}" if name.isdecimal() else name
 
 

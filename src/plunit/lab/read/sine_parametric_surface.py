@@ -277,7 +277,8 @@ class Reach(Experiment):
 
     def cost(self, cell: Cell) -> float:
         """Estimate the work, in Adam's steps; a second-order one takes as long as about 30."""
-        return float(len(cell.seeds) * 22 * (self.spec.steps + 30 * self.spec.finish_steps))
+        updates = len(cell.seeds) * MLP(self.spec.widths).parameters
+        return float(updates * (self.spec.steps + 30 * self.spec.finish_steps))
 
     def statistics(self, runs: Runs) -> Iterator[Statistic]:
         """Yield how far the activations are apart, at the median and at the best, and how far Adam stays above each."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from plunit.pieces.activation import Activation, evaluate
 from plunit.pieces.arrays import Floats, Ints, blocks
+from plunit.pieces.c_programs import Program
 from plunit.pieces.float_errors import REAL_NUMBERS, error_after
 from plunit.pieces.networks import Layer, Network
-from plunit.pieces.programs import Program
 
 CHUNK = 2**13
 """Rows at a time: they and all values computed from them fit into the processor's caches."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from plunit.base.files import save_whole
 from plunit.pieces.arrays import Floats
 from plunit.pieces.boxes import box_array, box_text, labels, many
+from plunit.pieces.c_programs import FloatNetwork, Program
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.fixed.error_bounds import error_bound
 from plunit.pieces.fixed.integers import FixedLayer, FixedNetwork
@@ -19,7 +20,6 @@ from plunit.pieces.float_errors import check_knots, rounding_bound
 from plunit.pieces.formats import c_text
 from plunit.pieces.formats.c_text import CLayer, Tables, describe_origin, round_to
 from plunit.pieces.networks import Network, check_network
-from plunit.pieces.programs import FloatNetwork, Program
 from plunit.pieces.proofs.questions import Optimum
 from plunit.pieces.proofs.verdicts import Verdict, claims
 from plunit.pieces.rewriting import rescale

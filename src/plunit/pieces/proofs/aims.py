@@ -34,7 +34,7 @@ class LargestGoal(Aim):
         """One condition of one goal."""
         return Query.of(self.net, self.domain, [self.goal[None]])
 
-    def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
+    def values_and_gradients(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return goal f(x), -inf outside the domain, and its gradient."""
         y, slopes = self.query.forward(x)
         rows = np.broadcast_to(self.goal, y.shape)
@@ -86,7 +86,7 @@ class Margin(Aim):
         """Whether x with a margin of 0 is outside the cases."""
         return all(condition.strict for condition in self.cases[0].conditions)
 
-    def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
+    def values_and_gradients(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return the margins, -inf outside the domain, and the gradients of the rows that determine them."""
         y, slopes = self.query.forward(x)
         excess, first, boxes = y @ self.query.goals.T - self.limits[case], self.query.first, self.boxes[case]

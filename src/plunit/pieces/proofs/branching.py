@@ -61,7 +61,7 @@ class Aim(Protocol):
         """The inputs of a program, if only these count; then the answer is exact."""
         return None
 
-    def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
+    def values_and_gradients(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return the values at x, and their gradients."""
 
     def floors(self, case: Ints, least: float) -> Floats:
@@ -235,13 +235,13 @@ def _first_points(aim: Aim, boxes: Floats, end: float) -> tuple[Floats, Ints, Fl
     if time.monotonic() > end:
         x, case = x[:1], case[:1]
     low, high = boxes[case, :, 0], boxes[case, :, 1]
-    values, slopes = aim.climb(x, case)
+    values, slopes = aim.values_and_gradients(x, case)
     best, top = x, values
     for step in np.geomspace(0.2, 1e-2, STEPS):
         if time.monotonic() > end:
             break
         x = np.clip(x + step * (high - low) * np.sign(slopes), low, high)
-        values, slopes = aim.climb(x, case)
+        values, slopes = aim.values_and_gradients(x, case)
         better = values > top
         best, top = np.where(better[:, None], x, best), np.where(better, values, top)
     return best, case, top
@@ -264,11 +264,11 @@ def _tries(aim: Aim, nodes: Nodes, x: Floats, rng: np.random.Generator) -> tuple
     if (centre := aim.query.centre) is not None:  # x lies on the constraints, which must hold exactly
         near.append(x + INWARD * (centre - x))
     points, cases = np.concatenate([*near, walk]), np.concatenate([*[nodes.case] * len(near), case])
-    values, slopes = aim.climb(points, cases)
+    values, slopes = aim.values_and_gradients(points, cases)
     found, seen, slopes = [points], [values], slopes[len(near) * len(nodes) :]
     for step in (0.5, 0.25):
         walk = np.clip(walk + step * (high - low) * np.sign(slopes), low, high)
-        value, slopes = aim.climb(walk, case)
+        value, slopes = aim.values_and_gradients(walk, case)
         found.append(walk)
         seen.append(value)
     return np.concatenate(found), np.concatenate([cases, case, case]), np.concatenate(seen)

@@ -1,7 +1,7 @@
 """The aims of `aims` for a program: `ProgramGoal` for values, and `ProgramMargin` for properties.
 
 Bounds are those of the real-number network of the program, and values are those of the program itself. The two differ
-by at most an error (`plunit.pieces.programs`), by which limits and floors are moved. If the inputs of the program are
+by at most an error (`plunit.pieces.c_programs`), by which limits and floors are moved. If the inputs of the program are
 evenly spaced, the search ends in boxes with few of them, and runs the program on all of these: then no error is left.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats, Ints
 from plunit.pieces.boxes import box_array, check_size
-from plunit.pieces.programs import Program
+from plunit.pieces.c_programs import Program
 from plunit.pieces.proofs.aims import LargestGoal, Margin
 from plunit.pieces.proofs.bounding import Answer, Nodes, ReducedNetwork
 from plunit.pieces.proofs.branching import BestPoint
@@ -128,7 +128,7 @@ class Inputs:
 
 
 class _Stepped:
-    """An aim for a program whose places are evenly spaced: a `Lattice`."""
+    """An aim for a program: it is a `Lattice` if the places of the program are evenly spaced."""
 
     inputs: Inputs
 
@@ -164,7 +164,7 @@ class ProgramGoal(_Stepped, LargestGoal):
     def _error(self) -> float:
         return float(np.abs(self.goal) @ self.inputs.error)
 
-    def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
+    def values_and_gradients(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return the values of the program at the inputs nearest to x, and gradients of the real-number network."""
         places, slopes = self.inputs.nearest(x, case), self.query.forward(x)[1]
         y = self.inputs.program.run(places)

@@ -21,8 +21,8 @@ import numpy as np
 
 from plunit.pieces.arrays import Bools, Floats
 from plunit.pieces.boxes import box_array, box_text, check_size, interval, many
+from plunit.pieces.c_programs import Program
 from plunit.pieces.networks import Network, check_network
-from plunit.pieces.programs import Program
 from plunit.pieces.proofs.linear import NEVER, Region
 from plunit.pieces.rounding import FLOOR, exact_affine, fractions, roundings
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.boxes import box_array, box_text
+from plunit.pieces.c_programs import Program
 from plunit.pieces.exact import line_curves
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.exact.line_curves import Curve
 from plunit.pieces.merging import merge_units
 from plunit.pieces.networks import Network
-from plunit.pieces.programs import Program
 from plunit.pieces.proofs.aims import LargestGoal
 from plunit.pieces.proofs.bounding import ReducedNetwork
 from plunit.pieces.proofs.branching import SECONDS, Effort, Extreme, search

@@ -16,9 +16,9 @@ import numpy as np
 
 from plunit.pieces.activation import at_pieces
 from plunit.pieces.arrays import Bools, Floats, Ints
+from plunit.pieces.c_programs import Program
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.networks import Network
-from plunit.pieces.programs import Program
 from plunit.pieces.proofs.bounding import Answer, Nodes, Query, ReducedNetwork
 from plunit.pieces.proofs.branching import POINTS, SECONDS, Aim, Effort, search
 from plunit.pieces.proofs.linear import NEVER
@@ -168,7 +168,7 @@ class Steepness(Aim):
         """The gradient of one goal."""
         return Query.of(self.net, self.domain, [self.goal[None]], gradient=True)
 
-    def climb(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
+    def values_and_gradients(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return the measure of the gradients at x, -inf outside the domain or on a knot, and the gradients."""
         y, slopes = self.query.forward(x)
         found = self.query.gradients(slopes, np.broadcast_to(self.goal, y.shape))

@@ -10,9 +10,9 @@ import numpy as np
 
 from plunit.pieces.arrays import Floats, Ints
 from plunit.pieces.boxes import check_size
+from plunit.pieces.c_programs import Program
 from plunit.pieces.exact.limits import Report
 from plunit.pieces.networks import Network, check_network
-from plunit.pieces.programs import Program
 from plunit.pieces.proofs.aims import Margin
 from plunit.pieces.proofs.branching import SECONDS, Effort, search
 from plunit.pieces.proofs.program_aims import Inputs, ProgramMargin
