@@ -5,5 +5,6 @@ point with its value and a proved bound, or a `Verdict`. Start with `questions.p
 properties, or `steepness.py` for slopes. Each question becomes an `Aim` that the search in `branching.py` maximises;
 the aims are in `aims.py`, `program_aims.py` and `steepness.py`. `bounding.py` has one step of the search; it runs in
 csrc/prove.cpp or, as the reference, in `numpy_bounds.py`. Each file imports only files that come before it in this
-list: linear; properties, relaxation; numpy_bounds; bounding; branching, linear_bounds; aims; program_aims; questions; verdicts, steepness.
+list: linear; properties, relaxation; numpy_bounds; bounding; branching, linear_bounds; aims; program_aims; questions;
+verdicts, steepness.
 """
