@@ -46,13 +46,17 @@ def starts(alpha: Any, c: Any, learnable: Any, num_parameters: int = 1) -> dict[
     check(alpha, c)
     if not (isinstance(learnable, bool) or learnable in ("alpha", "c")):
         raise ValueError(f'learnable must be False, True, "alpha" or "c", got {learnable!r}; True learns both')
-    if num_parameters < 1 or (num_parameters > 1 and not learnable):
+    if not _is_count(num_parameters) or (num_parameters > 1 and not learnable):
         raise ValueError(
-            f"num_parameters must be 1, or the number of channels of a learnable PLU, got {num_parameters} "
+            f"num_parameters must be 1, or the number of channels of a learnable PLU, got {num_parameters!r} "
             f"with learnable={learnable!r}"
         )
     raw = {"alpha": raw_fraction, "c": raw_positive}
     return {name: raw[name](float(value)) for name, value in values.items() if learnable in (True, name)}
+
+
+def _is_count(number: Any) -> bool:
+    return isinstance(number, numbers.Integral) and int(number) >= 1
 
 
 def value_of(xp: Any, name: str, raw: Any) -> Any:

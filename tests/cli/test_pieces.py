@@ -161,7 +161,7 @@ WRONG = {
     "short pieces": ("steep.json", "pieces there are too short"),
     **{
         shape: (f"tent.json --shape {shape}", "--shape needs positive integers, as in 3,32,32")
-        for shape in ("0,3", ",")
+        for shape in ("0,3", ",", "9999999999")
     },
     "five inputs": ("wide.json", "the model has 5 inputs; pieces can be listed for 1 or 2. Use --maximum for"),
     "no file": ("none", "none: No such file or directory; give the file of a network"),

@@ -144,6 +144,11 @@ def test_jumps_and_poles_are_named(text, words, bounded):
     assert (found.bound is not None) == bounded
 
 
+def test_rounding_is_not_a_jump():
+    found = sup_error(parse("3 + 0 * x"), network([([[0.0]], [3.0])]), [(-5, 5)])
+    assert found.note == ""
+
+
 def test_the_search_can_be_stopped_and_knows_a_bound():
     f, rng = parse("sin(5 * x * y) * cos(4 * z - w) + x * w"), np.random.default_rng(0)
     net, box, seen = random_network(rng, (4, 24, 24, 1), size=2.0), [(-1, 1)] * 4, []

@@ -60,6 +60,7 @@ CALLS = [
     (lambda: PLU(c=0.0, learnable="c"), ValueError, "learnable c must be positive"),
     (lambda: PLU(num_parameters=3), ValueError, "num_parameters must be 1, or the number of channels"),
     (lambda: PLU(num_parameters=0, learnable=True), ValueError, "got 0 with learnable=True"),
+    (lambda: PLU(num_parameters=2.5, learnable=True), ValueError, "got 2.5 with learnable=True"),
     (lambda: PLU([0.1, 0.2]), TypeError, "alpha of a layer must be one number, got [0.1, 0.2]"),
     (lambda: PLU(c=nn.Parameter(torch.ones(1))), TypeError, "c of a layer must be one number, got Parameter"),
     (lambda: PLU(alpha=0.0).inverse(ONES), ValueError, "the inverse needs alpha > 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -279,9 +280,9 @@ def _ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
 
 
 def _widths(text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if (text and not parts) or not all(part.isdecimal() and 1 <= int(part) <= 256 for part in parts):
-        raise UserError(f"--hidden must be numbers of units from 1 to 256 with commas, as in 8,8; got {text!r}")
+    parts = [part.strip() for part in text.split(",")] if text else []
+    if not all(re.fullmatch(r"\d{1,3}", part, re.ASCII) and 1 <= int(part) <= 256 for part in parts):
+        raise UserError(f"--hidden must be numbers of units from 1 to 256 with commas, as in 8,8; got {text[:80]!r}")
     return tuple(map(int, parts))
 
 

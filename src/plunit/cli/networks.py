@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -153,8 +154,8 @@ def describe_maximum(net: Network, domain: Sides, progress: Report | None = None
 
 def _shape_of(text: str | None) -> tuple[int, ...] | None:
     words = [] if text is None else text.replace(",", " ").split()
-    if text is not None and not (words and all(word.isdecimal() and int(word) > 0 for word in words)):
-        raise UserError(f"--shape needs positive integers, as in 3,32,32, got {text!r}")
+    if text is not None and not (words and all(re.fullmatch(r"0*[1-9]\d{0,8}", word, re.ASCII) for word in words)):
+        raise UserError(f"--shape needs positive integers, as in 3,32,32, got {text[:80]!r}")
     return tuple(map(int, words)) or None
 
 

@@ -202,7 +202,7 @@ def _choose(names: Sequence[str], target: str, inputs: Sequence[str], exclude: S
         raise UserError(f"The target {quote(names[last])} is among the excluded columns. Remove it there.")
     chosen = [_find(names, name) for name in inputs] or [at for at in range(len(names)) if at not in {last, *excluded}]
     if not chosen:
-        raise TableFault(": every input column is excluded. Keep at least one.")
+        raise TableFault(f": no column is left besides the target {quote(names[last])}. Exclude fewer columns.")
     if last in chosen:
         raise UserError(f"The target {quote(names[last])} is among the inputs. Remove it there.")
     if twice := [at for at, count in Counter(chosen).items() if count > 1]:

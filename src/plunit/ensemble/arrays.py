@@ -44,7 +44,8 @@ def as_array(values: Any, dtype: Any = None, name: str = "an array") -> Array:
     if dtype is None:
         dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.float32
     try:
-        return array.astype(dtype, copy=False)
+        with np.errstate(over="ignore"):  # what becomes infinite is refused with its name
+            return array.astype(dtype, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold real numbers, got {array.dtype}: {error}") from None
 
@@ -56,7 +57,7 @@ def as_factors(name: str, value: Any, dtype: Any) -> Array:
     if bad.any():
         place = tuple(np.argwhere(bad)[0].tolist())
         where = f"{array[place]} at index {place}" if place else repr(value)
-        raise ValueError(f"{name} must be finite and not negative, got {where}")
+        raise ValueError(f"{name} must be from 0 to {np.finfo(array.dtype).max:.2g}, got {where}")
     return array
 
 

@@ -309,8 +309,8 @@ class ErrorSearch:
         if not note and f.names:  # within a billionth of the box around the largest error
             near = _NEAR * (self.box[:, 1] - self.box[:, 0])
             values = enclosure(f.steps, *(np.clip(x + step, *self.box.T)[:, None] for step in (-near, near)))
-            jump = float(values.high[0] - values.low[0])
-            if jump > 0.1 * self.value > 1e-6 * jump:
+            jump, size = float(values.high[0] - values.low[0]), float(np.abs([values.low[0], values.high[0]]).max())
+            if jump > 0.1 * self.value > 1e-6 * jump and jump > 1e-12 * size:  # less is rounding
                 note = f"the function jumps by {jump:.3g} near {self._place(x)}"
         bound = self.bound if math.isfinite(self.bound) else None
         return SupError(self.value, tuple(x.tolist()), bound, self.parts, note)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from plunit import functional
-from plunit.pieces.arrays import Bools, Floats, Ints
+from plunit.pieces.arrays import Bools, Floats, Ints, read_only
 from plunit.pieces.rounding import roundings
 
 _ERROR = roundings(8)
@@ -78,6 +78,8 @@ class Activation:
             raise ValueError("slopes and at_zero must be finite and knots numbers or +inf; look for NaN")
         if (self.knots[..., 1:] < self.knots[..., :-1]).any():
             raise ValueError(f"knots must be in order along the last axis, got {self.knots}; sort them")
+        for name in ("knots", "slopes", "at_zero"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     @cached_property
     def intercepts(self) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,13 @@ Affine = tuple[Floats, Floats]
 """weight [out, in] and bias [out]."""
 
 WORD = 64
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that cannot be written through."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def pack_bits(flags: Bools) -> Words:

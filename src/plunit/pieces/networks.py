@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from plunit.pieces.activation import Activation, Functions, evaluate, identity
-from plunit.pieces.arrays import Floats, Ints
+from plunit.pieces.arrays import Floats, Ints, read_only
 from plunit.pieces.rounding import exact_affine, exact_product, fractions, outward
 
 LayerLike = Activation | tuple[Any, Any]
@@ -43,6 +43,7 @@ class Layer:
                 raise TypeError(f"the {name} of a layer must be an array of real numbers, got {kind}")
             if not np.isfinite(numbers).all():
                 raise ValueError(f"the {name} of a layer must be finite, got NaN or inf; check the training run")
+            object.__setattr__(self, name, read_only(numbers))  # tables and proofs of a network stay true
         if self.weight.ndim not in (2, 3) or self.bias.shape != self.weight.shape[:-1]:
             raise ValueError(f"weight must be [out, in] and bias [out], got {self.weight.shape} and {self.bias.shape}")
         if self.activation is not None and self.activation.at_zero.shape != self.bias.shape:

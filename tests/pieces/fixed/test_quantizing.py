@@ -66,6 +66,13 @@ def test_raw_inputs_and_outputs(bits):
     np.testing.assert_allclose(y, 5 + 100 * net(x), atol=0.2 if bits == 16 else 20)
 
 
+def test_a_box_between_whose_integers_there_is_no_double_is_refused():
+    net = network([([[1.0]], [0.0])])
+    quantize(net, [(1.0, 1 + 2.0**-34)])
+    with pytest.raises(ValueError, match="too narrow for 16 bits of double precision"):
+        quantize(net, [(1.0, 1 + 2.0**-49)])
+
+
 @pytest.mark.parametrize("f", [activation.plu(0.3, 0.7), activation.hardsigmoid(), activation.absolute()])
 def test_activations_in_integers_are_continuous(f):
     net = network([([[1.0]], [0.0]), f, ([[1.0]], [0.0])])

@@ -1,5 +1,7 @@
 """Proofs about the program that runs: in integers against all runs, in floating point against compiled C."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from compilers import call_c
@@ -27,6 +29,20 @@ STEP = network([([[1.0]], [0.0]), activation.hardtanh(-0.25, 0.25), ([[1.0]], [0
 @pytest.mark.parametrize("first", range(0, 100, 10))
 def test_a_hundred_programs_against_all_of_their_runs(first):
     assert {judge_program(seed).partition(":")[0] for seed in range(first, first + 10)} <= {"right", "refused"}
+
+
+def test_numbers_that_a_proof_rests_on_cannot_be_changed():
+    fixed = quantize(STEP, [(-1, 1)])
+    layer, f = STEP.layers[0], STEP.layers[0].activation
+    for array in (layer.weight, layer.bias, f.knots, f.slopes, f.at_zero, fixed.layers[0].weight):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_a_search_without_a_bound_claims_nothing():
+    found = maximum(FloatNetwork(smooth(0, 3, 16)), [(-1, 1)] * 3, time_limit=1e-9)
+    assert found.bound == np.inf
+    assert found.claim == ""
 
 
 def test_the_largest_output_of_all_integers_of_16_bits():
@@ -153,6 +169,9 @@ def test_a_header_states_what_was_proved_about_its_program(tmp_path):
         maximum(FloatNetwork(STEP, "double"), box),
         maximum(quantize(STEP, box), box),
         holds(fixed, Property.always(box, [[1.0]], [0.24])),  # refuted
+        dataclasses.replace(found, bound=np.inf, claim=""),
+        "y[0] <= 1",
+        bounds(fixed, box),
     ]
     for answer in others:
         with pytest.raises(ValueError, match="only what was proved about this program"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plunit.pieces.activation import Activation, evaluate
-from plunit.pieces.arrays import Floats, Ints, blocks
+from plunit.pieces.arrays import Floats, Ints, blocks, read_only
 from plunit.pieces.c_programs import Program
 from plunit.pieces.float_errors import REAL_NUMBERS, error_after
 from plunit.pieces.networks import Layer, Network
@@ -43,6 +43,11 @@ class FixedLayer:
     wide: bool
     low: Ints
     high: Ints
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
 
     @property
     def fraction(self) -> int:

@@ -54,6 +54,11 @@ def quantize(net: Network, box: Any, bits: int = 16, **scaling: Any) -> FixedNet
     offset, fraction = _input_format(sides)
     if np.abs(fraction).max() > 1000:
         raise ValueError(f"the sides of the box must be between 1e-290 and 1e290 long, got {box!r}; scale the inputs")
+    if (np.ldexp(1.0, -fraction) < np.spacing(np.abs(sides).max(axis=1))).any():
+        raise ValueError(
+            f"a side of the box is too narrow for 16 bits of double precision, got {box!r}; "
+            "use a wider box, or shift the inputs towards 0 in the network"
+        )
     fixed = FixedNetwork(net, sides, bits, offset, fraction, ())
     low, high = fixed.ends
     before = 0

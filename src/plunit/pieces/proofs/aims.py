@@ -89,7 +89,8 @@ class Margin(Aim):
     def values_and_gradients(self, x: Floats, case: Ints) -> tuple[Floats, Floats]:
         """Return the margins, -inf outside the domain, and the gradients of the rows that determine them."""
         y, slopes = self.query.forward(x)
-        excess, first, boxes = y @ self.query.goals.T - self.limits[case], self.query.first, self.boxes[case]
+        with np.errstate(over="ignore"):
+            excess, first, boxes = y @ self.query.goals.T - self.limits[case], self.query.first, self.boxes[case]
         rows = np.stack([a + excess[:, a:b].argmin(axis=1) for a, b in pairwise(first)], axis=1)
         least = np.take_along_axis(excess, rows, axis=1)
         best = least.argmax(axis=1)[:, None]

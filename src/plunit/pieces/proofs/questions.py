@@ -140,7 +140,7 @@ def _extreme(
     where = box_text(box_array(net.net, box, fixed=True))
     rules = " and ".join(inequality_words(*constraint_rows(constraints, net.inputs), "x", "<="))
     claim = f"y[{output}] {'<=' if sign > 0 else '>='} {best.bound!r} for every x in {where}{rules and ' with '}{rules}"
-    return replace(best, program=net, claim=claim)
+    return replace(best, program=net, claim=claim if np.isfinite(best.bound) else "")
 
 
 def bounds(

@@ -92,8 +92,10 @@ def holds(
 
 def claims(answers: Sequence[Verdict | Optimum], program: Program) -> list[str]:
     """Return what was proved about a program, in words; ValueError if an answer is not a proof about this program."""
+    answers = answers if isinstance(answers, Sequence) else [answers]
     for one in answers:
-        if one.program is None or one.program.identity != program.identity or not one.claim:
+        known = one.program if isinstance(one, Verdict | Optimum) and one.claim else None
+        if known is None or known.identity != program.identity:
             raise ValueError(
                 f"only what was proved about this program can be stated, got {str(one)[:100]}; ask holds or maximum "
                 "about the FixedNetwork that is saved, or about FloatNetwork(net, dtype)"
