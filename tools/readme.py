@@ -42,9 +42,9 @@ END = "<!-- to here -->"
 WIDTH = 124  # characters of a line of output that are shown
 
 COMMANDS = SHELL / "commands.json"
-FORMULA = "cos(a) + cos(a + b) + cos(a + b + c) + cos(a + b + c + d)"
-COMMAND = f"plunit fit '{FORMULA}' --low -1 --high 1 --hidden 8,8 --bits 16 --save arm.h"
-"""The command that README.md shows: how far a robot arm of four joints reaches."""
+FORMULA = "2*arcsin(sqrt(sin((a - b)/2)**2 + cos(a)*cos(b)*sin(c/2)**2))"
+COMMAND = f"plunit fit '{FORMULA}' --low -1.2 --high 1.2 --hidden 8,8 --bits 16 --save angle.h"
+"""The command that README.md shows: the angle between two directions, which is no sum or product of parts."""
 
 SHOWN = ("sine-tanh", "curve-relu")
 """The statements in README.md's table besides those that are refuted or hold in a weaker form only."""

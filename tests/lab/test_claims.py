@@ -70,6 +70,7 @@ HALF = Weaker(Range(0.4, 1), "half")
         (OPEN, REFUTED, "refuted"),
         (HOLDS, REFUTED, "refuted"),
         (WEAK, WEAK, "holds in a weaker form: half"),
+        (HOLDS, (0.3, 0.6), "refuted; undecided in a weaker form: half"),
     ],
 )
 def test_all_primary_claims_decide(two_primary_claims, first, second, said):

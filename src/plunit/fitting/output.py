@@ -87,9 +87,8 @@ def _errors(problem: Problem, found: FitResult) -> list[str]:
         lines.append(f"largest error {_largest(problem, largest)}")
     if fixed := found.fixed:
         total = "" if found.proved == math.inf else f", and {up(found.proved)} from the function"
-        lines.append(
-            f"with weights of {fixed.network.bits} bits at most {up(fixed.bound)} from the network{total} (proved)"
-        )
+        which = f"the C program with weights of {fixed.network.bits} bits"
+        lines.append(f"{which}: at most {up(fixed.bound)} from the network{total} (proved)")
     seen = "training rows" if problem.expression is None else f"{FRESH_POINTS:,} random points"
     share = f"{_share(found.rmse, size)} of the standard deviation"
     return [*lines, f"root mean square error on {seen} {found.rmse:.4g}, {share}"]

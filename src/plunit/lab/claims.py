@@ -93,8 +93,8 @@ CHECKED = "checked"
 RULE = (
     "A claim names a statistic and the range in which it must lie. It holds if the whole 95 % interval lies in that "
     "range. It holds in a weaker form, which is given in words, if the whole interval lies in the range of that form. "
-    "It is refuted if the whole interval lies outside the claimed range, and not in the weaker one. Otherwise it is "
-    "undecided: the interval crosses an end of the range, or there are too few seeds for an interval. The number of "
+    "It is refuted if the whole interval lies outside the claimed range, and not in the weaker one; the verdict says "
+    "if it crosses an end of that one. Otherwise it is undecided: the interval crosses an end of the range, or there are too few seeds for an interval. The number of "
     "seeds that would decide is then given where it can be computed; it assumes that further seeds are distributed "
     "like those so far. The intervals of medians are exact (order statistics, from six seeds), those of means "
     "Student's, those of shares Clopper and Pearson's. A seed that diverged counts as the worst. "
@@ -342,9 +342,12 @@ class Judged:
 
     @property
     def said(self) -> str:
-        """The verdict, with the words of a weaker form, or the number of seeds that would decide."""
-        if self.verdict == WEAKER and self.claim.weaker:
-            return f"{WEAKER}: {self.claim.weaker.words}"
+        """The verdict, with the words of a weaker form that holds or may hold, or how many seeds would decide."""
+        weaker, estimate = self.claim.weaker, self.estimate
+        if weaker and self.verdict == WEAKER:
+            return f"{WEAKER}: {weaker.words}"
+        if weaker and self.verdict == REFUTED and estimate.low < weaker.range.high and estimate.high > weaker.range.low:
+            return f"{REFUTED}; undecided in a weaker form: {weaker.words}"
         return f"{UNDECIDED}; about {self.needed:,} seeds would decide" if self.needed else self.verdict
 
 
