@@ -26,9 +26,10 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
-# a test file stays in one process, because its fixtures may have trained something
+# a test file stays in one process, because its fixtures may have trained something; files with few long tests do not
+# come last, where one process would wait for the other
 unit: $(VENV)/dev
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 	$(MAKE) --no-print-directory kills
 	@for name in chromium chromium-browser google-chrome; do command -v $$name > /dev/null && exit 0; done; \
 	  echo "No Chromium was found, so the browser tests of the playground were skipped. Install it to run them."

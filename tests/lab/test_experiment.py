@@ -163,8 +163,8 @@ def test_tests_do_not_see_the_experiments_of_packages_that_were_installed_before
         ('Coin("coin"', 'Coin(""', "ValueError: the name '' is in use, or has characters besides"),
         ("CoinSpec())", "CoinSpec(), '9')", "ValueError: coin has section '9'"),
         ('Claim("", "coin"', 'Claim("half", "coin"', "UserError: a claim of coin is about 'half'"),
-        ('Claim("", "coin"', 'Claim("dead", "coin"', "ValueError: a claim of coin must be on coin"),
-        ('Claim("", "coin"', 'Claim("", "sine"', "ValueError: a claim of coin must be on coin"),
+        ('Claim("", "coin"', 'Claim("dead", "coin"', "ValueError: a claim of coin must name it"),
+        ('Claim("", "coin"', 'Claim("", "sine"', "ValueError: a claim of coin must name it"),
     ],
 )
 def test_a_broken_package_is_left_out_with_its_reason(package, old, new, reason):
