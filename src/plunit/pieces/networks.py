@@ -318,7 +318,7 @@ def _affine(i: int, weight: Any, bias: Any) -> tuple[Floats, Floats]:
     kinds = {np.asarray(part).dtype for part in (weight, bias)}
     if odd := [kind for kind in kinds if kind.kind in "cUS"]:
         raise TypeError(f"layer {i}: weight and bias must be real numbers, got {odd[0]}")
-    weight, bias = np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64)
+    weight, bias = np.array(weight, dtype=np.float64), np.array(bias, dtype=np.float64)  # the caller may change its own
     if weight.ndim != 3 or bias.shape != (weight.shape[0], weight.shape[2]) or 0 in weight.shape:
         raise ValueError(f"layer {i}: weight must be [out, in] and bias [out], got {weight.shape} and {bias.shape}")
     if not (np.isfinite(weight).all() and np.isfinite(bias).all()):

@@ -37,6 +37,10 @@ def test_numbers_that_a_proof_rests_on_cannot_be_changed():
     for array in (layer.weight, layer.bias, f.knots, f.slopes, f.at_zero, fixed.layers[0].weight):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+    weight = np.array([[2.0]])
+    net = network([(weight, [0.0])])
+    weight[0, 0] = 5.0  # the caller's own array
+    assert net([1.0]).tolist() == [2.0]
 
 
 def test_a_search_without_a_bound_claims_nothing():
